@@ -2,7 +2,7 @@
 
 use super::effects::Operation;
 use super::races::Phase;
-use super::{Call, Fault, Settings, Switch, Variant};
+use super::{Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_base::ids;
@@ -106,12 +106,12 @@ impl Asked {
 }
 
 impl Core {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
             account_sid: account::SID,
             origin: settings.origin.clone(),
-            now: Timestamp::UNIX_EPOCH,
+            now,
             operation: Operation::callback(""),
             firsts: RefCell::default(),
             phase: RefCell::default(),
@@ -212,26 +212,6 @@ impl Core {
     /// Switches queried since the last call, in that order: only these can have made a difference.
     pub(super) fn newly_asked(&self) -> Vec<Switch> {
         self.asked.in_order.take()
-    }
-
-    /// Checks HTTP Basic credentials (D2 and D3, Authentication).
-    pub fn authenticate(&self, call: &Call<'_>) -> Result<(), Refusal> {
-        let known = [
-            (account::API_KEY, account::API_SECRET),
-            (account::SID, account::AUTH_TOKEN),
-        ];
-        let credentials = call.basic().map(|(user, password)| {
-            let mut names = known.iter().map(|(name, _)| *name);
-            let known_as = names.find(|name| name.eq_ignore_ascii_case(&user));
-            match known_as.filter(|_| self.varies(Variant::UserNameAnyCase)) {
-                Some(name) => (name.to_owned(), password),
-                None => (user, password),
-            }
-        });
-        match credentials {
-            Some((user, password)) if known.contains(&(user.as_str(), password.as_str())) => Ok(()),
-            _ => Err(Refusal::new(401, 20003, "Authenticate")),
-        }
     }
 
     /// A success response with 201, or 200 under a variant.

@@ -814,17 +814,15 @@ mod tests {
     use conformant_base::http::Request;
 
     fn core(fault: Option<Fault>) -> Core {
-        Core::new(Settings {
-            faults: fault.into_iter().collect(),
-            ..Settings::default()
-        })
+        let settings = Settings::default().with(fault.map(Switch::Fault));
+        Core::new(settings, Timestamp::UNIX_EPOCH)
     }
 
     fn operation(request: &str) -> Operation {
         let (method, path) = request.split_once(' ').unwrap();
         let request = Request::new(method, path);
         let segments = request.segments();
-        let call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
+        let call = Call::new(&request, &segments[1..]);
         Operation::from_call(&segments[0], &call)
     }
 
@@ -991,7 +989,7 @@ mod tests {
             let mut request = Request::new("POST", format!("/chat/v2/Services/IS1/{path}"));
             request.body = sent.into();
             let segments = request.segments();
-            let mut call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
+            let mut call = Call::new(&request, &segments[1..]);
             let mut core = core(Some(fault));
             core.operation = Operation::from_call(&segments[0], &call);
             let seen = core.change_request(&mut call).ok().map(|()| {

@@ -23,13 +23,6 @@ impl Format {
     }
 }
 
-/// A success response.
-#[derive(Debug)]
-pub(super) struct Done {
-    pub(super) is_new: bool,
-    pub(super) body: Value,
-}
-
 /// An error response. Status codes are not shown (D1, Errors).
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -74,9 +67,14 @@ impl Failure {
 }
 
 /// Writes a response in its format.
-pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>) -> Response {
+pub(super) fn render(
+    core: &Core,
+    format: Format,
+    is_new: bool,
+    answer: Result<Value, Failure>,
+) -> Response {
     match answer {
-        Ok(Done { is_new, body }) => {
+        Ok(body) => {
             // Clients of this service accept only 200, although no document says so.
             let status = if is_new && core.varies(Variant::AuthCreatedIs201) {
                 201

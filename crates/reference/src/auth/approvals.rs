@@ -2,13 +2,13 @@
 //!
 //! `callbacks` sends callbacks; the control plane triggers user actions.
 
-use super::answer::{Done, Failure};
+use super::answer::Failure;
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::parameters::Parameters;
 use super::users::{User, record_id};
 use crate::effects::Operation;
-use crate::{Call, Core, Fault, HookError, Variant};
+use crate::{Call, Core, Fault, Variant, hook};
 use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
 use rand::Rng as _;
@@ -105,7 +105,7 @@ impl Approvals {
         core: &mut Core,
         call: &Call<'_>,
         user: User,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Value, Failure> {
         let asked = Parameters::read(core, call);
         let others = self.by_uuid.values_mut();
         for other in others.filter(|other| other.user.auth_id == user.auth_id) {
@@ -141,7 +141,7 @@ impl Approvals {
         let others = self.by_uuid.values_mut();
         for other in others.filter(|other| other.user.auth_id == user.auth_id) {
             if other.status == Status::Pending && core.fails(Fault::AuthNewRequestRestartsOthers) {
-                other.began_at = call.now;
+                other.began_at = core.now;
             }
         }
         let approval = Approval {
@@ -154,8 +154,8 @@ impl Approvals {
             } else {
                 Status::Pending
             },
-            created_at: call.now,
-            began_at: call.now,
+            created_at: core.now,
+            began_at: core.now,
             processed_at: None,
         };
         let mut shown = json!({"uuid": approval.uuid});
@@ -164,10 +164,7 @@ impl Approvals {
             shown["status"] = json!(approval.status.name());
         }
         self.by_uuid.insert(approval.uuid.clone(), approval);
-        Ok(Done {
-            is_new: true,
-            body: json!({"approval_request": shown, "success": true}),
-        })
+        Ok(json!({"approval_request": shown, "success": true}))
     }
 
     /// Faults: omitted parameters are those of the user's previous request.
@@ -201,7 +198,7 @@ impl Approvals {
     /// Fault: a request that is refused for its logos exists without them.
     fn keep_refused(&mut self, core: &mut Core, call: &Call<'_>, user: &User) {
         let given = super::input::body(call).unwrap_or_default();
-        let Some(asked) = Parameters::without_logos(core, &given, call.now) else {
+        let Some(asked) = Parameters::without_logos(core, &given) else {
             return;
         };
         let uuid = new_uuid(core);
@@ -211,8 +208,8 @@ impl Approvals {
             record: record_id(core),
             user: user.clone(),
             status: Status::Pending,
-            created_at: call.now,
-            began_at: call.now,
+            created_at: core.now,
+            began_at: core.now,
             processed_at: None,
         };
         self.by_uuid.insert(uuid, approval);
@@ -262,47 +259,34 @@ impl Approvals {
         core: &Core,
         call: &Call<'_>,
         uuid: &str,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Value, Failure> {
         let approval = self.by_uuid.get_mut(uuid).ok_or_else(Failure::not_found)?;
-        approval.settle(core, call.now);
+        approval.settle(core);
         let mut shown = approval.shown(core);
         if call.path.get(1).is_some_and(|format| format == "xml")
             && core.varies(Variant::AuthXmlDatesOtherwise)
         {
             spell_dates_otherwise(&mut shown);
         }
-        Ok(Done {
-            is_new: false,
-            body: json!({"approval_request": shown, "success": true}),
-        })
+        Ok(json!({"approval_request": shown, "success": true}))
     }
 
     /// D1 names a callback on the user's answer only; one on expiry is an allowed variation.
-    pub(super) fn call_back_expired(
-        &mut self,
-        core: &mut Core,
-        callbacks: &Callbacks,
-        now: Timestamp,
-    ) {
+    pub(super) fn call_back_expired(&mut self, core: &mut Core, callbacks: &Callbacks) {
         if !core.varies(Variant::AuthExpiryCallback) {
             return;
         }
         for approval in self.by_uuid.values_mut() {
-            if approval.settle(core, now) {
+            if approval.settle(core) {
                 approval.call_back(core, callbacks);
             }
         }
     }
 
     /// Pending requests of the users whose app is on that phone, oldest first.
-    pub(super) fn on_device(
-        &mut self,
-        core: &Core,
-        owners: &[u64],
-        now: Timestamp,
-    ) -> Vec<OnDevice<'_>> {
+    pub(super) fn on_device(&mut self, core: &Core, owners: &[u64]) -> Vec<OnDevice<'_>> {
         for approval in self.by_uuid.values_mut() {
-            approval.settle(core, now);
+            approval.settle(core);
         }
         let mut pending: Vec<&Approval> = self
             .by_uuid
@@ -358,17 +342,16 @@ impl Approvals {
         callbacks: &Callbacks,
         uuid: &str,
         reaction: Reaction,
-        now: Timestamp,
-    ) -> Result<(), HookError> {
+    ) -> Result<(), String> {
         let approval = self
             .by_uuid
             .get_mut(uuid)
-            .ok_or_else(|| HookError::unknown("approval request", "uuid", uuid))?;
+            .ok_or_else(|| hook::unknown("approval request", "uuid", uuid))?;
         let is_unlooked = approval.status == Status::Pending
-            && approval.expiry(core, now).is_some_and(|due| due <= now)
+            && approval.expiry(core).is_some_and(|due| due <= core.now)
             && core.fails(Fault::AuthLateUnlooked);
         if !is_unlooked {
-            approval.settle(core, now);
+            approval.settle(core);
         }
         let is_endless = approval.asked.seconds_to_expire == 0;
         let checked = core.read_or_stale(Fault::AuthRaceAnswer, || approval.status);
@@ -389,7 +372,7 @@ impl Approvals {
             return Ok(());
         }
         approval.status = reaction.outcome(core);
-        approval.processed_at = Some(now);
+        approval.processed_at = Some(core.now);
         self.answered += 1;
         let only_first = self.answered > 1 && core.fails(Fault::AuthCallbackOnlyFirst);
         let has_stopped = self.answered > 3 && core.fails(Fault::AuthCallbacksStop)
@@ -408,7 +391,7 @@ impl Approvals {
         for other in others {
             if core.fails(Fault::AuthAnswerTakesAll) {
                 other.status = reaction.outcome(core);
-                other.processed_at = Some(now);
+                other.processed_at = Some(core.now);
             }
         }
         Ok(())
@@ -416,9 +399,9 @@ impl Approvals {
 }
 
 impl Approval {
-    /// Expires the request if due by `now`; true if it just expired.
-    fn settle(&mut self, core: &Core, now: Timestamp) -> bool {
-        let due = self.expiry(core, now).filter(|expiry| *expiry <= now);
+    /// Expires the request if due by now; true if it just expired.
+    fn settle(&mut self, core: &Core) -> bool {
+        let due = self.expiry(core).filter(|expiry| *expiry <= core.now);
         let can_expire = match self.status {
             Status::Pending => true,
             Status::Approved | Status::Denied => core.fails(Fault::AuthAnsweredExpires),
@@ -433,7 +416,7 @@ impl Approval {
     }
 
     /// Expiry without an answer; 0 seconds mean never (D1, Limits).
-    fn expiry(&self, core: &Core, now: Timestamp) -> Option<Timestamp> {
+    fn expiry(&self, core: &Core) -> Option<Timestamp> {
         if core.fails(Fault::AuthApprovalNeverExpires)
             || (self.asked.seconds_to_expire == 0 && !core.fails(Fault::AuthZeroExpires))
         {
@@ -450,11 +433,11 @@ impl Approval {
             .began_at
             .checked_add(SignedDuration::from_secs(seconds))
             .ok()?;
-        let off_by = now.duration_since(due).as_secs();
-        if due > now && due - second <= now && core.fails(Fault::AuthExpiresSecondEarly) {
+        let off_by = core.now.duration_since(due).as_secs();
+        if due > core.now && due - second <= core.now && core.fails(Fault::AuthExpiresSecondEarly) {
             return Some(due - second);
         }
-        if due <= now && off_by == 0 && core.varies(Variant::AuthExpiresSecondLate) {
+        if due <= core.now && off_by == 0 && core.varies(Variant::AuthExpiresSecondLate) {
             return Some(due + second);
         }
         Some(due)

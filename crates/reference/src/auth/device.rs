@@ -2,21 +2,15 @@
 
 use super::approvals::OnDevice;
 use super::{Auth, application, phone_arg};
-use crate::{Core, Fault, HookError, Variant};
-use conformant_base::clock::Timestamp;
+use crate::{Core, Done, Fault, Variant, hook};
 use serde_json::{Value, json};
 
 impl Auth {
     /// The hook `show_device`: opens the app on the phone with that number.
-    pub(super) fn show_device(
-        &mut self,
-        core: &mut Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
-        let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
+    pub(super) fn show_device(&mut self, core: &mut Core, args: &Value) -> Done {
+        let phone = phone_arg(core, args)?.ok_or_else(|| hook::missing("cellphone", "a string"))?;
         let owners = self.users.with_app_on(core, &phone);
-        let pending = self.approvals.on_device(core, &owners, now);
+        let pending = self.approvals.on_device(core, &owners);
         let first = pending.first().map_or("", |request| request.message);
         let newest = pending.last().map_or("", |request| request.message);
         let shown = pending.iter().enumerate().filter_map(|(place, request)| {

@@ -23,7 +23,7 @@ pub(super) enum Refused {
 }
 
 /// The custom user id of a valid QR string at `now`.
-pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Refused> {
+pub(super) fn accept(core: &Core, qr: &str) -> Result<String, Refused> {
     let claims = token_of(core, qr)
         .and_then(|token| verified(core, &token))
         .filter(|claims| is_ours(core, claims))
@@ -37,7 +37,7 @@ pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Re
     if is_mistrusted(core, &claims) {
         return Err(Refused::Invalid);
     }
-    match timeliness(core, &claims, now) {
+    match timeliness(core, &claims) {
         Some(Timeliness::Valid) if core.fails(Fault::AuthTokenGoodRefused) => Err(Refused::Invalid),
         Some(Timeliness::Valid) => Ok(custom_user_id),
         Some(Timeliness::Expired) => Err(Refused::Expired(custom_user_id)),
@@ -174,13 +174,13 @@ enum Timeliness {
 
 /// Limits of the lifetime, from `iat` and from the time of the scan. A `NumericDate` may have a fraction
 /// (RFC 7519).
-fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness> {
+fn timeliness(core: &Core, claims: &Value) -> Option<Timeliness> {
     let lifetime_max = if core.fails(Fault::AuthTokenFifteenMinutesRefused) {
         f64::from(LIFETIME_MAX_SECONDS) - 1.0
     } else {
         f64::from(LIFETIME_MAX_SECONDS)
     };
-    let time = now.as_duration().as_secs_f64();
+    let time = core.now.as_duration().as_secs_f64();
     let exp = match claims.get("exp") {
         None if core.fails(Fault::AuthTokenExpAbsent) => time + 1.0,
         exp => exp?.as_f64()?,
@@ -225,6 +225,10 @@ mod tests {
 
     const NOW: i64 = conformant_base::clock::VIRTUAL_START_MS / 1000;
 
+    fn core_with(settings: Settings) -> Core {
+        Core::new(settings, VirtualClock::default().now())
+    }
+
     /// A QR string with changes to valid header and claims, by pointer.
     fn qr(algorithm: Algorithm, key: &str, changes: &[(&str, Value)]) -> String {
         let mut parts = json!({
@@ -254,7 +258,7 @@ mod tests {
             faults: faults.iter().copied().collect(),
             ..Settings::default()
         };
-        accept(&Core::new(settings), qr, VirtualClock::default().now())
+        accept(&core_with(settings), qr)
     }
 
     #[test]
@@ -314,7 +318,7 @@ mod tests {
                 variants: [variant].into_iter().collect(),
                 ..Settings::default()
             };
-            let freely = accept(&Core::new(settings), &qr, VirtualClock::default().now());
+            let freely = accept(&core_with(settings), &qr);
             assert!(freely.is_ok(), "{variant:?}");
         }
     }
@@ -387,7 +391,7 @@ mod tests {
             // The last character of a signature has bits that decoding may drop.
             if at + 1 < right.len() && !right[at..].starts_with(&letter) {
                 let damaged = format!("{}{letter}{}", &right[..at], &right[at + 1..]);
-                let core = Core::new(Settings::default());
+                let core = core_with(Settings::default());
                 let is_same = token_of(&core, &damaged) == token_of(&core, &right);
                 proptest::prop_assert!(is_same || scan(&[], &damaged).is_err(), "{}", damaged);
             }

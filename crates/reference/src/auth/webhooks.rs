@@ -8,7 +8,6 @@ use crate::effects::Operation;
 use crate::{Core, Fault, Variant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -30,7 +29,7 @@ pub(super) enum Outcome<'a> {
 }
 
 /// Sends the result of a registration to the subscribed URL, if any.
-pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>, now: Timestamp) {
+pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>) {
     let is_lost = core.fails(match outcome {
         Outcome::Completed { .. } => Fault::AuthCompletedWebhookMissing,
         Outcome::Failed => Fault::AuthFailedWebhookMissing,
@@ -41,7 +40,7 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>,
     let Some(url) = url.filter(|_| !is_lost) else {
         return;
     };
-    let event = event(core, outcome, now);
+    let event = event(core, outcome);
     let body = json!({
         "method": "POST",
         "url": url,
@@ -58,7 +57,7 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>,
     callbacks::send(core, method, url, &body);
 }
 
-fn event(core: &mut Core, outcome: Outcome<'_>, now: Timestamp) -> Value {
+fn event(core: &mut Core, outcome: Outcome<'_>) -> Value {
     let (completed, failed) = if core.fails(Fault::AuthWebhookEventsSwapped) {
         ("user_registration_failed", "user_registration_completed")
     } else {
@@ -90,7 +89,7 @@ fn event(core: &mut Core, outcome: Outcome<'_>, now: Timestamp) -> Value {
     };
     let mut event = json!({
         "event": name,
-        "time": core.date(now),
+        "time": core.date(core.now),
         "objects": objects,
         "request": {"id": record_id(core), "ip": hashed(SCANNER_IP)},
         "public": true,

@@ -172,10 +172,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .channels
         .iter()
-        .map(|(sequence, channel)| (sequence, || channel.represent(service, core)))
-        .collect();
+        .map(|(sequence, channel)| (sequence, || channel.represent(service, core)));
     let url = service.url(core, &["Channels"]);
-    pages::CHANNELS.page(core, call, url, Vec::new(), items)
+    pages::list(core, "channels", url).page(core, call, items)
 }
 
 /// The type of a new channel.
@@ -216,7 +215,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             attributes => (attributes?, None),
         };
     let kind = asked_kind(service, core, call, known_as.as_ref())?;
-    let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    let (created, updated) = inputs::backup_dates(core, form)?;
     if known_as
         .as_ref()
         .is_some_and(|name| service.lost_names.contains(name))
@@ -276,10 +275,10 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     service.channels.insert(&sid, known_as.as_deref(), channel);
     service.disturb(core, Fault::ChatNewChannelMovesInterval);
     if core.varies(Variant::ChatChannelMovesService) {
-        service.touch(call.now);
+        service.touch(core.now);
     }
     if core.varies(Variant::ChatCreatorJoins) && creator != SYSTEM {
-        member::join_as_creator(service, core, &sid, &creator, call.now)?;
+        member::join_as_creator(service, core, &sid, &creator)?;
     }
     let value = service.channels.find(&sid, false)?.represent(service, core);
     if let Some(refusal) = refusal {
@@ -298,7 +297,7 @@ fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
             if !identity.is_empty() && !core.varies(Variant::ChatCreatedByAlwaysSystem) =>
         {
             if !core.varies(Variant::ChatAuthorIsNoUser) {
-                user::seen(service, core, identity, call.now);
+                user::seen(service, core, identity);
             }
             if core.fails(Fault::ChatCreatedByForeign) {
                 return format!("{identity}-creator");
@@ -328,7 +327,7 @@ pub(super) fn update_type(
         .by_sid_mut(&sid)
         .expect("a channel that was found is there");
     if asked.is_err() && core.varies(Variant::ChatRefusedV3Changes) {
-        channel.updated = call.now;
+        channel.updated = core.now;
     }
     let counted = channel.messages.len() - channel.uncounted;
     let counted = core.read_or_stale(Fault::ChatRaceChannelUpdate, || counted);
@@ -362,13 +361,13 @@ pub(super) fn update_type(
         channel.messaging_service_sid = Some(messaging);
     }
     if !core.fails(Fault::ChatV3DateStuck) {
-        channel.updated = call.now;
+        channel.updated = core.now;
     }
     let kind = channel.kind.clone();
     for other in service.channels.rows_mut().filter(|c| c.sid != sid) {
         if core.fails(Fault::ChatV3TakesAll) {
             kind.clone_into(&mut other.kind);
-            other.updated = call.now;
+            other.updated = core.now;
         }
     }
     let places = service.users.rows_mut();

@@ -90,15 +90,15 @@ pub(super) fn date(params: &Params, name: &str) -> Result<Option<Timestamp>, Ref
 pub(super) fn backup_dates(
     core: &Core,
     params: &Params,
-    now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), Refusal> {
     let created = date(params, "DateCreated")?;
     let updated = date(params, "DateUpdated")?;
     if core.varies(Variant::ChatBackupParametersIgnored) {
-        return Ok((now, now));
+        return Ok((core.now, core.now));
     }
-    let moved = updated.filter(|at| *at < now && core.varies(Variant::ChatBackupMovesCreation));
-    let created = created.or(moved).unwrap_or(now);
+    let moved =
+        updated.filter(|at| *at < core.now && core.varies(Variant::ChatBackupMovesCreation));
+    let created = created.or(moved).unwrap_or(core.now);
     Ok((created, updated.unwrap_or(created)))
 }
 

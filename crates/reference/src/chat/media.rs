@@ -31,10 +31,10 @@ pub(super) struct Media {
 }
 
 impl Media {
-    fn represent(&self, service: &Service, core: &Core, now: Timestamp) -> Value {
+    fn represent(&self, service: &Service, core: &Core) -> Value {
         let base = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
         let url = |below: &[&str]| url_of(&core.origin, &[&base[..], below].concat());
-        let direct = self.direct(service, core, now);
+        let direct = self.direct(service, core);
         let created = if core.varies(Variant::MediaDateOnly) {
             json!(self.created.strftime("%Y-%m-%d").to_string())
         } else {
@@ -90,8 +90,8 @@ impl Media {
     }
 
     /// The temporary URL with its permission.
-    fn direct(&self, service: &Service, core: &Core, now: Timestamp) -> String {
-        let expires = now.as_second() + TEMPORARY_SECONDS;
+    fn direct(&self, service: &Service, core: &Core) -> String {
+        let expires = core.now.as_second() + TEMPORARY_SECONDS;
         let path = [
             "media",
             "v1",
@@ -243,7 +243,7 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     if let Some(known) = service.media.rows().find(|known| known.bytes == bytes)
         && core.fails(Fault::MediaSameBytesOnce)
     {
-        let value = known.represent(service, core, call.now);
+        let value = known.represent(service, core);
         return Ok(core.created(&value));
     }
     let count = service.media.len();
@@ -272,9 +272,9 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         // Any unguessable text works.
         secret: core.sid("TK"),
         body_bytes: call.request.body.len(),
-        created: call.now,
+        created: core.now,
     };
-    let value = media.represent(service, core, call.now);
+    let value = media.represent(service, core);
     if !core.fails(Fault::MediaNotStored) {
         let sid = media.sid.clone();
         service.media.insert(&sid, None, media);
@@ -355,9 +355,9 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
     ))
 }
 
-pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) -> Answer {
+pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let media = service.media.find(sid, false)?;
-    Ok(core.ok(&media.represent(service, core, call.now)))
+    Ok(core.ok(&media.represent(service, core)))
 }
 
 /// Serves the bytes behind the `content` link.
@@ -370,7 +370,7 @@ pub(super) fn content(service: &Service, core: &Core, sid: &str) -> Answer {
     )?;
     if core.varies(Variant::MediaContentRedirects) {
         let mut response = Response::empty(307);
-        let address = media.direct(service, core, core.now);
+        let address = media.direct(service, core);
         response.headers.set("Location", address);
         return Ok(response);
     }
@@ -390,7 +390,7 @@ pub(super) fn content_direct(service: &Service, core: &Core, call: &Call<'_>, si
         .and_then(|text| text.parse().ok())
         .ok_or_else(Refusal::not_found)?;
     let signed = call.query.get("Signature") == Some(media.signature(expires).as_str());
-    if !signed || call.now.as_second() > expires {
+    if !signed || core.now.as_second() > expires {
         return Err(Refusal::new(
             403,
             20403,

@@ -9,7 +9,7 @@ use super::service::Service;
 use super::updated;
 use super::user::{self, Status};
 use super::{pages, role};
-use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant};
+use crate::{Answer, Call, Core, Fault, Listing, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -85,7 +85,6 @@ fn join(
     core: &mut Core,
     channel_sid: &str,
     joining: Joining<'_>,
-    now: Timestamp,
 ) -> Result<String, Refusal> {
     let channel = service.channels.find(channel_sid, false)?;
     let name = user::name_of(core, joining.identity).into_owned();
@@ -110,7 +109,7 @@ fn join(
     let is_later = channel.members.len() > 2;
     let created_here = channel.created_by == joining.identity
         || (is_later && core.fails(Fault::ChatFourthMemberCreatorRole));
-    let user_sid = user::seen(service, core, joining.identity, now);
+    let user_sid = user::seen(service, core, joining.identity);
     let role_sid = joining
         .role_sid
         .map_or_else(|| default_role(service, core, created_here), str::to_owned);
@@ -130,7 +129,7 @@ fn join(
     }
     if joining.consumed_index.is_some() {
         place.consumed_index = joining.consumed_index;
-        place.consumed_at = joining.consumed_at.or(Some(now));
+        place.consumed_at = joining.consumed_at.or(Some(core.now));
     } else if joining.consumed_at.is_some() {
         place.consumed_at = joining.consumed_at;
     }
@@ -144,7 +143,7 @@ fn join(
             .attributes
             .or(kept)
             .unwrap_or_else(inputs::unset_attributes),
-        joined: now,
+        joined: core.now,
         created,
         updated,
         before: None,
@@ -259,15 +258,15 @@ pub(super) fn create(
     if let Some(sid) = role_sid {
         let known = role::require(service, "RoleSid", sid, role::CHANNEL);
         if known.is_err() && core.fails(Fault::ChatRefusedMemberMakesUser) {
-            user::seen(service, core, identity, call.now);
+            user::seen(service, core, identity);
         }
         let is_well_formed = || inputs::sid("RoleSid", sid, "RL").is_ok();
         if known.is_err()
             && (core.fails(Fault::ChatRefusedMemberStays)
                 || (is_well_formed() && core.fails(Fault::ChatUnknownRoleMemberStays)))
         {
-            let joining = Joining::by_hand(identity, None, call.now);
-            join(service, core, &channel_sid, joining, call.now)?;
+            let joining = Joining::by_hand(identity, None, core.now);
+            join(service, core, &channel_sid, joining)?;
         }
         known?;
     }
@@ -279,9 +278,9 @@ pub(super) fn create(
         attributes: inputs::attributes(core, form, ATTRIBUTES_UNCHECKED)?,
         consumed_index: inputs::index(form, "LastConsumedMessageIndex")?.filter(|_| restored),
         consumed_at: inputs::date(form, "LastConsumptionTimestamp")?.filter(|_| restored),
-        dates: inputs::backup_dates(core, form, call.now)?,
+        dates: inputs::backup_dates(core, form)?,
     };
-    let sid = join(service, core, &channel_sid, joining, call.now)?;
+    let sid = join(service, core, &channel_sid, joining)?;
     service.disturb(core, Fault::ChatNewMemberMovesInterval);
     if core.fails(Fault::ChatMemberMadeTwice)
         && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
@@ -336,14 +335,12 @@ pub(super) fn join_as_creator(
     core: &mut Core,
     channel_sid: &str,
     identity: &str,
-    now: Timestamp,
 ) -> Result<String, Refusal> {
     join(
         service,
         core,
         channel_sid,
-        Joining::by_hand(identity, None, now),
-        now,
+        Joining::by_hand(identity, None, core.now),
     )
 }
 
@@ -353,15 +350,14 @@ pub(super) fn join_by_hand(
     core: &mut Core,
     channel_sid: &str,
     identity: &str,
-    now: Timestamp,
 ) -> Result<String, Refusal> {
     let invited_role = service
         .users
         .by_name(&user::name_of(core, identity))
         .and_then(|user| user.places.by_sid(channel_sid))
         .and_then(|place| place.invited_role.clone());
-    let joining = Joining::by_hand(identity, invited_role.as_deref(), now);
-    let sid = join(service, core, channel_sid, joining, now)?;
+    let joining = Joining::by_hand(identity, invited_role.as_deref(), core.now);
+    let sid = join(service, core, channel_sid, joining)?;
     announce(
         service,
         core,
@@ -461,7 +457,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .rows()
         .filter(|other| other.sid != channel.sid && core.fails(Fault::ChatMembersOfAllChannels))
         .flat_map(|other| other.members.iter());
-    let items = channel
+    let items: Vec<_> = channel
         .members
         .iter()
         .chain(others)
@@ -485,13 +481,13 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
             vec![(sequence, show); 1 + usize::from(is_repeated)]
         })
         .collect();
-    let items: Vec<_> = items;
     if items.is_empty() && !wanted.is_empty() && core.fails(Fault::ChatFilterForNothingRefused) {
         return Err(Refusal::not_found());
     }
     let url = service.url(core, &["Channels", &channel.sid, "Members"]);
     let filters = pages::filters(call, &[pages::MEMBERS_IDENTITY]);
-    pages::MEMBERS.page(core, call, url, filters, items)
+    let list = pages::list(core, "members", url);
+    Listing { filters, ..list }.page(core, call, items)
 }
 
 /// Faults that change something although the update is refused.
@@ -503,7 +499,7 @@ fn change_though_refused(
 ) {
     if core.fails(Fault::ChatRefusedMemberUpdateChanges) {
         let mut member = before.clone();
-        member.updated = call.now;
+        member.updated = core.now;
         store(service, channel_sid, member);
         return;
     }
@@ -512,12 +508,7 @@ fn change_though_refused(
         && inputs::sid("RoleSid", sid, "RL").is_ok()
         && core.fails(Fault::ChatUnknownRoleMemberChanges)
     {
-        consume(
-            core,
-            place(service, before, channel_sid),
-            (index, None),
-            call.now,
-        );
+        consume(core, place(service, before, channel_sid), (index, None));
     }
 }
 
@@ -565,10 +556,10 @@ pub(super) fn update(
         None => {}
     }
     if core.fails(Fault::ChatUpdateMemberMovesCreation) {
-        member.created = call.now;
+        member.created = core.now;
     }
     if !core.fails(Fault::ChatUpdateMemberDateStuck) {
-        member.updated = call.now;
+        member.updated = core.now;
     }
     member.before = Some(Box::new(before.clone()));
     let place_now = place(service, &before, &channel_sid);
@@ -585,7 +576,7 @@ pub(super) fn update(
     {
         place_now.consumed_index = None;
     }
-    consume(core, place_now, consumed, call.now);
+    consume(core, place_now, consumed);
     consume_elsewhere(
         service,
         core,
@@ -658,13 +649,12 @@ pub(super) fn consume(
     core: &Core,
     place: &mut user::UserPath,
     (index, at): (Option<u64>, Option<Timestamp>),
-    now: Timestamp,
 ) {
     if index.is_some() {
         place.consumed_index = index;
         // D2, Member, does not say what changes the time of consumption.
         if !core.varies(Variant::ChatConsumptionNotTimed) {
-            place.consumed_at = Some(now);
+            place.consumed_at = Some(core.now);
         }
     }
     if at.is_some() {
@@ -695,12 +685,12 @@ pub(super) fn consume_elsewhere(
 }
 
 /// Variant: an update of a user channel also updates the member.
-pub(super) fn touch(service: &mut Service, core: &Core, place: &user::UserPath, now: Timestamp) {
+pub(super) fn touch(service: &mut Service, core: &Core, place: &user::UserPath) {
     let channel = service.channels.by_sid_mut(&place.channel_sid);
     if let Some(member) = channel.and_then(|c| c.members.by_sid_mut(&place.member_sid))
         && core.varies(Variant::ChatConsumptionMovesMember)
     {
-        member.updated = now;
+        member.updated = core.now;
     }
 }
 

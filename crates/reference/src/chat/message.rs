@@ -93,10 +93,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     let items = channel
         .messages
         .iter()
-        .map(|(sequence, message)| (sequence, || message.represent(service, channel, core)))
-        .collect();
+        .map(|(sequence, message)| (sequence, || message.represent(service, channel, core)));
     let url = service.url(core, &["Channels", &channel.sid, "Messages"]);
-    pages::MESSAGES.page(core, call, url, Vec::new(), items)
+    pages::list(core, "messages", url).page(core, call, items)
 }
 
 pub(super) fn create(
@@ -119,7 +118,7 @@ pub(super) fn create(
         Err(_) if refusal.is_some() => None,
         attributes => attributes?,
     };
-    let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    let (created, updated) = inputs::backup_dates(core, form)?;
     let attachment = form
         .get("MediaSid")
         .filter(|sid| !sid.is_empty())
@@ -134,7 +133,7 @@ pub(super) fn create(
         if let Some(writer) =
             writer.filter(|w| *w != SYSTEM && !core.varies(Variant::ChatAuthorIsNoUser))
         {
-            user::seen(service, core, writer, call.now);
+            user::seen(service, core, writer);
         }
     }
     let message = Message {
@@ -151,7 +150,7 @@ pub(super) fn create(
         // A restore names the last editor, so the message was edited.
         was_edited: identity("LastUpdatedBy").is_some()
             && !core.varies(Variant::ChatRestoredIsNotEdited),
-        received: call.now,
+        received: core.now,
         created,
         updated,
     };

@@ -28,8 +28,8 @@ mod tests;
 
 use self::service::Service;
 use self::table::Table;
-use super::credentials::{self, CredentialFault};
-use super::{Answer, Call, Control, Core, Fault, Refusal, Variant, account};
+use super::credentials::{self, CredentialFaults, authenticate};
+use super::{Answer, Call, Control, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub struct Chat {
 }
 
 impl Chat {
-    pub(super) fn new(core: &mut Core, _now: Timestamp) -> Self {
+    pub(super) fn new(core: &mut Core) -> Self {
         Self {
             services: Table::default(),
             messaging_service_sid: core.sid("MG"),
@@ -163,7 +163,7 @@ impl Chat {
             .ok_or_else(Refusal::not_found)?;
         match (method, rest) {
             ("POST", []) => media::upload(service, core, call),
-            ("GET", [sid]) => media::fetch(service, core, call, sid),
+            ("GET", [sid]) => media::fetch(service, core, sid),
             ("GET", [sid, "Content"]) => media::content(service, core, sid),
             ("GET", [sid, "Direct"]) => media::content_direct(service, core, call, sid),
             _ => Err(Refusal::not_found()),
@@ -199,14 +199,8 @@ impl Chat {
     }
 
     /// Runs a user or device action.
-    pub(super) fn control(
-        &mut self,
-        core: &mut Core,
-        hook: &str,
-        args: &Value,
-        now: Timestamp,
-    ) -> Control {
-        hooks::control(&mut self.services, core, hook, args, now)
+    pub(super) fn control(&mut self, core: &mut Core, hook: &str, args: &Value) -> Control {
+        hooks::control(&mut self.services, core, hook, args)
     }
 
     /// Fault: identities are unique across services.
@@ -341,21 +335,12 @@ fn of_user(
     }
 }
 
-/// Faults of the credential check in one service.
-struct CredentialFaults {
-    missing_accepted: Fault,
-    wrong_accepted: Fault,
-    account_refused: Fault,
-    api_key_refused: Fault,
-    accepting: &'static [CredentialFault],
-}
-
 const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
-    missing_accepted: Fault::ChatMissingCredentialsAccepted,
-    wrong_accepted: Fault::ChatWrongCredentialsAccepted,
     account_refused: Fault::ChatAccountSidRefused,
     api_key_refused: Fault::ChatApiKeyRefused,
     accepting: &[
+        (Fault::ChatMissingCredentialsAccepted, credentials::missing),
+        (Fault::ChatWrongCredentialsAccepted, credentials::any),
         (Fault::ChatUserAnyCase, credentials::other_case),
         (Fault::ChatPasswordSpaced, credentials::spaced),
         (Fault::ChatHalvesOfTwoPairs, credentials::halves),
@@ -370,37 +355,14 @@ const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
 };
 
 const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
-    missing_accepted: Fault::MediaMissingCredentialsAccepted,
-    wrong_accepted: Fault::MediaWrongCredentialsAccepted,
     account_refused: Fault::MediaAccountSidRefused,
     api_key_refused: Fault::MediaApiKeyRefused,
     accepting: &[
+        (Fault::MediaMissingCredentialsAccepted, credentials::missing),
+        (Fault::MediaWrongCredentialsAccepted, credentials::any),
         (Fault::MediaUserAnyCase, credentials::other_case),
         (Fault::MediaHalvesOfTwoPairs, credentials::halves),
         (Fault::MediaSecretOfAnyAccount, credentials::other_account),
         (Fault::MediaPasswordEmpty, credentials::empty_password),
     ],
 };
-
-/// Checks HTTP Basic credentials (D2, Authentication: the same scheme for media).
-fn authenticate(core: &Core, call: &Call<'_>, faults: &CredentialFaults) -> Result<(), Refusal> {
-    let lenient = match call.basic() {
-        None => core.fails(faults.missing_accepted),
-        Some(_) => core.fails(faults.wrong_accepted),
-    };
-    if lenient {
-        return Ok(());
-    }
-    if let Err(refusal) = core.authenticate(call) {
-        let opens = credentials::is_accepted_by_fault(core, call, faults.accepting);
-        return if opens { Ok(()) } else { Err(refusal) };
-    }
-    let refused = match call.basic() {
-        Some((user, _)) if user == account::SID => core.fails(faults.account_refused),
-        _ => core.fails(faults.api_key_refused),
-    };
-    if refused {
-        return Err(Refusal::new(401, 20003, "Authenticate"));
-    }
-    Ok(())
-}

@@ -55,7 +55,7 @@ impl Role {
 }
 
 /// Creates the default roles of a new service: of users, of members, of channel creators.
-pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp) -> [String; 3] {
+pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>) -> [String; 3] {
     [
         (
             "service user",
@@ -80,7 +80,7 @@ pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp)
             friendly_name: name.to_owned(),
             kind: kind.to_owned(),
             permissions: permissions.iter().map(|&p| p.to_owned()).collect(),
-            created: now,
+            created: core.now,
         };
         let sid = role.sid.clone();
         roles.insert(&sid, None, role);
@@ -138,7 +138,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             kind
         },
         permissions,
-        created: call.now,
+        created: core.now,
     };
     let answer = core.created(&role.represent(service, core));
     if !core.fails(Fault::ChatRoleNotStored) {
@@ -153,9 +153,8 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .roles
         .iter()
-        .map(|(sequence, role)| (sequence, || role.represent(service, core)))
-        .collect();
-    pages::ROLES.page(core, call, service.url(core, &["Roles"]), Vec::new(), items)
+        .map(|(sequence, role)| (sequence, || role.represent(service, core)));
+    pages::list(core, "roles", service.url(core, &["Roles"])).page(core, call, items)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {

@@ -66,7 +66,7 @@ pub(super) enum Status {
 }
 
 impl User {
-    fn new(service: &Service, core: &mut Core, identity: &str, now: Timestamp) -> Self {
+    fn new(service: &Service, core: &mut Core, identity: &str) -> Self {
         let fields = &service.fields;
         let first = service.users.rows().next();
         let role_sid = if core.fails(Fault::ChatUserRoleDefaultIgnored) {
@@ -85,7 +85,7 @@ impl User {
             attributes: inputs::unset_attributes(),
             friendly_name: None,
             role_sid: role_sid.clone(),
-            created: now,
+            created: core.now,
         }
     }
 
@@ -224,12 +224,7 @@ pub(super) fn find<'a>(service: &'a Service, core: &Core, key: &str) -> Result<&
 }
 
 /// The SID of the user with that identity, who is created if new (D2, What the service does).
-pub(super) fn seen(
-    service: &mut Service,
-    core: &mut Core,
-    identity: &str,
-    now: Timestamp,
-) -> String {
+pub(super) fn seen(service: &mut Service, core: &mut Core, identity: &str) -> String {
     let name = name_of(core, identity).into_owned();
     let known = service.users.by_name(&name);
     let was_known = core.read_or_stale(Fault::ChatRaceUser, || known.is_some());
@@ -243,7 +238,7 @@ pub(super) fn seen(
         }
         return sid;
     }
-    let mut user = User::new(service, core, identity, now);
+    let mut user = User::new(service, core, identity);
     if service.first_default_role != user.role_sid
         && core.fails(Fault::ChatSeenUserFirstDefaultRole)
     {
@@ -264,19 +259,15 @@ pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
 
 /// The users that a service's link points to. D2, User: online and notifiable are null in lists.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service
-        .users
-        .iter()
-        .map(|(sequence, user)| {
-            (sequence, move || {
-                let mut value = user.represent(service, core);
-                value["is_online"] = Value::Null;
-                value["is_notifiable"] = Value::Null;
-                value
-            })
+    let items = service.users.iter().map(|(sequence, user)| {
+        (sequence, move || {
+            let mut value = user.represent(service, core);
+            value["is_online"] = Value::Null;
+            value["is_notifiable"] = Value::Null;
+            value
         })
-        .collect();
-    pages::USERS.page(core, call, service.url(core, &["Users"]), Vec::new(), items)
+    });
+    pages::list(core, "users", service.url(core, &["Users"])).page(core, call, items)
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
@@ -288,7 +279,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     if let Some(sid) = role_sid {
         let role = role::require(service, "RoleSid", sid, role::DEPLOYMENT);
         if role.is_err() && core.fails(Fault::ChatRefusedUserStays) {
-            seen(service, core, identity, call.now);
+            seen(service, core, identity);
         }
         role?;
     }
@@ -312,7 +303,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         }
         return Err(Refusal::conflict("the identity exists"));
     }
-    let mut user = User::new(service, core, identity, call.now);
+    let mut user = User::new(service, core, identity);
     if let Some(attributes) = attributes {
         user.attributes = attributes;
     }

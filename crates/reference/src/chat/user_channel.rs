@@ -139,10 +139,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
         .filter(|(_, place)| {
             place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
         })
-        .map(|(sequence, place)| (sequence, move || represent(&place, user, service, core)))
-        .collect();
+        .map(|(sequence, place)| (sequence, move || represent(&place, user, service, core)));
     let url = service.url(core, &["Users", &user.sid, "Channels"]);
-    pages::USER_CHANNELS.page(core, call, url, Vec::new(), items)
+    pages::user_channels(core, call, url)?.page(core, call, items)
 }
 
 /// Updates a user channel: only three parameters are writable.
@@ -172,7 +171,7 @@ pub(super) fn update(
         .transpose();
     if level.is_err() && core.fails(Fault::ChatRefusedLevelMovesIndex) {
         let index = consumed.0.unwrap_or_default();
-        member::consume(core, &mut place, (Some(index), consumed.1), call.now);
+        member::consume(core, &mut place, (Some(index), consumed.1));
         store(service, &user_sid, place);
         return Err(level.expect_err("it was just one"));
     }
@@ -180,7 +179,7 @@ pub(super) fn update(
     if let Some(level) = &level {
         level.clone_into(&mut place.notification_level);
     }
-    member::consume(core, &mut place, consumed, call.now);
+    member::consume(core, &mut place, consumed);
     if consumed.0.is_none()
         && place.consumed_index.is_some()
         && core.fails(Fault::ChatUserChannelLevelClearsIndex)
@@ -209,7 +208,7 @@ pub(super) fn update(
     let fault = Fault::ChatUserChannelConsumesEverywhere;
     member::consume_elsewhere(service, core, here, consumed.0, fault);
     if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
-        member::touch(service, core, &place, call.now);
+        member::touch(service, core, &place);
         store(service, &user_sid, undone.unwrap_or(place));
     }
     Ok(core.ok(&value))

@@ -294,8 +294,8 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
             kind
         },
         configuration,
-        created: call.now,
-        updated: call.now,
+        created: core.now,
+        updated: core.now,
         before: None,
     };
     let value = webhook.represent(service, service.channels.find(&channel_sid, false)?, core);
@@ -364,10 +364,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
             webhook.kind == "webhook" || !core.fails(Fault::ChatWebhooksOfOneTypeListed)
         })
         .map(|(sequence, webhook)| (sequence, move || webhook.represent(service, channel, core)))
-        .skip(usize::from(core.fails(Fault::ChatFirstWebhookNotListed)))
-        .collect();
+        .skip(usize::from(core.fails(Fault::ChatFirstWebhookNotListed)));
     let url = service.url(core, &["Channels", &channel.sid, "Webhooks"]);
-    pages::WEBHOOKS.page(core, call, url, Vec::new(), items)
+    pages::list(core, "webhooks", url).page(core, call, items)
 }
 
 /// Updates a channel webhook. Its parameters are not shown: those of creation except the type.
@@ -403,10 +402,10 @@ pub(super) fn update(
     {
         return Err(refusal.clone());
     }
-    webhook.updated = call.now;
+    webhook.updated = core.now;
     webhook.before = Some(Box::new(before));
     if core.fails(Fault::ChatUpdateWebhookMovesCreation) {
-        webhook.created = call.now;
+        webhook.created = core.now;
     }
     let value = webhook.represent(service, channel, core);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {

@@ -59,12 +59,7 @@ pub(super) struct Step {
 }
 
 impl FlowResource {
-    pub(super) fn draft(
-        core: &mut Core,
-        sequence: u64,
-        friendly_name: &str,
-        now: Timestamp,
-    ) -> Self {
+    pub(super) fn draft(core: &mut Core, sequence: u64, friendly_name: &str) -> Self {
         Self {
             sid: core.sid("FW"),
             first_sid: None,
@@ -73,7 +68,7 @@ impl FlowResource {
             published: false,
             // D3, Flow: default 0.
             version: i64::from(core.fails(Fault::FlowVersionStartsAtOne)),
-            created: now,
+            created: core.now,
             updated: None,
             deleted: false,
             executions: Vec::new(),
@@ -81,7 +76,7 @@ impl FlowResource {
     }
 
     /// Publishes the draft and increments the version.
-    pub(super) fn publish(&mut self, core: &Core, now: Timestamp) {
+    pub(super) fn publish(&mut self, core: &Core) {
         self.published = !core.fails(Fault::FlowPublishIgnored);
         self.version += if core.fails(Fault::FlowVersionFalls) {
             -1
@@ -93,9 +88,9 @@ impl FlowResource {
             1
         };
         if core.fails(Fault::FlowPublishMovesCreation) {
-            self.created = now;
+            self.created = core.now;
         }
-        self.updated = Some(now);
+        self.updated = Some(core.now);
     }
 
     pub(super) fn execution(&self, sid: &str) -> Result<&Execution, Refusal> {

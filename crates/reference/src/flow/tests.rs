@@ -1,7 +1,6 @@
 //! The flow service through requests: what scenarios do not assert.
 
-use super::account;
-use crate::{Reference, Settings};
+use crate::{Reference, Settings, account};
 use base64::Engine as _;
 use conformant_base::clock::{Timestamp, VIRTUAL_START_MS, from_unix_ms};
 use conformant_base::http::{Request, Response, percent_encode};
