@@ -106,19 +106,13 @@ impl<'a> Listing<'a> {
         };
         let next = after.map(|token| link(number.saturating_add(1), Some(&token)));
         let previous = before.map(|token| link(number.saturating_sub(1), Some(&token)));
-        // D2 and D3 name the URL but not its value without such a page.
-        let or_nothing = |url: Option<String>| match url {
-            None if core.varies(Variant::EmptyPageUrls) => json!(""),
-            url => json!(url),
-        };
-        let shown = !core.varies(Variant::PageUrlsNull);
         let meta = json!({
             "page": number,
             "page_size": page_size,
-            "first_page_url": shown.then(|| link(0, None)),
-            "previous_page_url": or_nothing(previous),
-            "url": shown.then(|| link(number, token)),
-            "next_page_url": or_nothing(next),
+            "first_page_url": link(0, None),
+            "previous_page_url": previous,
+            "url": link(number, token),
+            "next_page_url": next,
             "key": self.key,
         });
         let shown: Vec<Value> = items.drain(span).map(|(_, show)| show()).collect();
@@ -369,7 +363,7 @@ mod tests {
     fn walks_yield_each_item_once_under_every_freedom() {
         let freedoms: [&[Variant]; 4] = [
             &[],
-            &[Variant::EmptyPageUrls, Variant::OpaqueTokens],
+            &[Variant::OpaqueTokens],
             &[Variant::EmptyLastPage],
             &[Variant::ShortPages],
         ];

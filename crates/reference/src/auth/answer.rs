@@ -46,16 +46,13 @@ impl Failure {
     }
 
     /// The response to create-user with an invalid user (D1, Errors).
-    pub(super) fn invalid_user(core: &Core, field: &str, error_code: &str) -> Self {
+    pub(super) fn invalid_user(field: &str, error_code: &str) -> Self {
         const MESSAGE: &str = "User was not valid";
         let mut body = json!({
             "message": MESSAGE,
             "success": false,
             "errors": {field: "is invalid", "message": MESSAGE},
         });
-        if core.varies(Variant::AuthErrorsOfOtherTypes) {
-            body["errors"] = json!({field: ["is invalid"], "message": {"text": MESSAGE}});
-        }
         body[field] = json!("is invalid");
         body["error_code"] = json!(error_code);
         Self {

@@ -158,11 +158,11 @@ impl Approvals {
             began_at: core.now,
             processed_at: None,
         };
-        let mut shown = json!({"uuid": approval.uuid});
-        if !core.varies(Variant::AuthCreateMinimal) {
-            shown["created_at"] = datetime(core, approval.created_at);
-            shown["status"] = json!(approval.status.name());
-        }
+        let shown = json!({
+            "uuid": approval.uuid,
+            "created_at": core.date(approval.created_at),
+            "status": approval.status.name(),
+        });
         self.by_uuid.insert(approval.uuid.clone(), approval);
         Ok(json!({"approval_request": shown, "success": true}))
     }
@@ -254,20 +254,10 @@ impl Approvals {
     }
 
     /// `GET …/approval_requests/{PUSH_UUID}`.
-    pub(super) fn fetch(
-        &mut self,
-        core: &Core,
-        call: &Call<'_>,
-        uuid: &str,
-    ) -> Result<Value, Failure> {
+    pub(super) fn fetch(&mut self, core: &Core, uuid: &str) -> Result<Value, Failure> {
         let approval = self.by_uuid.get_mut(uuid).ok_or_else(Failure::not_found)?;
         approval.settle(core);
-        let mut shown = approval.shown(core);
-        if call.path.get(1).is_some_and(|format| format == "xml")
-            && core.varies(Variant::AuthXmlDatesOtherwise)
-        {
-            spell_dates_otherwise(&mut shown);
-        }
+        let shown = approval.shown(core);
         Ok(json!({"approval_request": shown, "success": true}))
     }
 
@@ -457,12 +447,9 @@ impl Approval {
             "uuid": self.uuid,
             "notified": self.user.has_app,
             "hidden_details": self.asked.hidden_details,
-            "created_at": datetime(core, self.created_at),
-            "updated_at": datetime(core, updated_at),
-            "processed_at": self
-                .processed_at
-                .filter(|_| !core.varies(Variant::AuthProcessedAtMissing))
-                .map(|at| datetime(core, at)),
+            "created_at": core.date(self.created_at),
+            "updated_at": core.date(updated_at),
+            "processed_at": self.processed_at.map(|at| core.date(at)),
             "seconds_to_expire": self.asked.seconds_to_expire,
             "app_id": application::RECORD,
             "user_id": self.user.record,
@@ -471,40 +458,21 @@ impl Approval {
             "_app_name": application::NAME,
             "_user_email": email.map_or("", String::as_str),
             "_auth_id": self.user.auth_id,
+            "message": self.asked.message,
+            "details": self.asked.details,
         });
-        if !core.varies(Variant::AuthDetailsNotShown) {
-            shown["message"] = json!(self.asked.message);
-            shown["details"] = json!(self.asked.details);
-        }
-        if self.processed_at.is_none()
-            && core.varies(Variant::AuthProcessedAtAbsent)
-            && let Some(fields) = shown.as_object_mut()
-        {
-            fields.remove("processed_at");
-        }
-        if self.status == Status::Expired && core.varies(Variant::AuthExpiryNotProcessed) {
-            shown["processed_at"] = Value::Null;
-        }
-        if core.varies(Variant::AuthExtraFields) {
-            shown["flagged"] = json!(false);
-        }
         let shows_device = match self.status {
             Status::Pending => core.fails(Fault::AuthDeviceWhilePending),
             Status::Expired => core.fails(Fault::AuthDeviceAfterExpiry),
             Status::Approved | Status::Denied => true,
         };
         if shows_device {
-            shown["device"] = self.device(core);
-        } else if core.varies(Variant::AuthNullsForNothing) {
-            shown["device"] = Value::Null;
-        }
-        if self.asked.hidden_details.is_empty() && core.varies(Variant::AuthNullsForNothing) {
-            shown["hidden_details"] = Value::Null;
+            shown["device"] = self.device();
         }
         shown
     }
 
-    fn device(&self, core: &Core) -> Value {
+    fn device(&self) -> Value {
         let registered = self.user.since.as_second();
         let reacted = self.processed_at.unwrap_or(self.created_at).as_second();
         json!({
@@ -518,9 +486,7 @@ impl Approval {
             "registration_method": "push",
             "registration_region": "Oregon",
             "os_type": "ios",
-            "last_account_recovery_at": core
-                .varies(Variant::AuthAccountRecovered)
-                .then(|| datetime(core, self.user.since)),
+            "last_account_recovery_at": null,
             "id": 70_000 + self.user.auth_id,
             "registration_date": registered,
             "last_sync_date": reacted,
@@ -543,7 +509,7 @@ impl Approval {
             "uuid": self.uuid,
             "status": self.status.name(),
             "auth_id": self.user.auth_id,
-            "device": self.device(core),
+            "device": self.device(),
             "approval_request": {
                 "message": self.asked.message,
                 "details": self.asked.details,
@@ -553,11 +519,6 @@ impl Approval {
                 "uuid": self.uuid,
             },
         });
-        let body = if core.varies(Variant::AuthCallbackMinimal) {
-            json!({"uuid": body["uuid"]})
-        } else {
-            body
-        };
         let body = core.with_effects(&Operation::callback("approval-callback"), &body);
         let method = if core.varies(Variant::AuthCallbackIsGet) {
             "GET"
@@ -566,23 +527,6 @@ impl Approval {
         };
         callbacks::send(core, method, url, &body);
     }
-}
-
-/// D1 defines neither a format of datetimes nor that both formats use the same.
-fn spell_dates_otherwise(shown: &mut Value) {
-    for name in ["created_at", "updated_at", "processed_at"] {
-        if let Some(text) = shown[name].as_str() {
-            shown[name] = json!(text.replace('T', " ").replace('Z', " UTC"));
-        }
-    }
-}
-
-/// A D1 datetime, whose format is undefined.
-fn datetime(core: &Core, at: Timestamp) -> Value {
-    if core.varies(Variant::AuthEpochDatetimes) {
-        return json!(at.as_second());
-    }
-    core.date(at)
 }
 
 fn new_uuid(core: &mut Core) -> String {

@@ -78,9 +78,7 @@ impl Auth {
                 let user = user.cloned().ok_or_else(Failure::not_found)?;
                 self.approvals.create(core, call, user)
             }
-            ("GET", ["onetouch", _, "approval_requests", uuid]) => {
-                self.approvals.fetch(core, call, uuid)
-            }
+            ("GET", ["onetouch", _, "approval_requests", uuid]) => self.approvals.fetch(core, uuid),
             _ => Err(Failure::not_found()),
         }
     }

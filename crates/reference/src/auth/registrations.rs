@@ -151,9 +151,6 @@ impl Registrations {
             _ => custom_user_id,
         };
         let registration = match self.standing(core, custom_user_id) {
-            Some(Standing::Pending { .. }) if core.varies(Variant::AuthNullsForNothing) => {
-                json!({"status": "pending", "auth_id": null})
-            }
             Some(Standing::Pending { .. }) => json!({"status": "pending"}),
             Some(Standing::Expired) => json!({"status": "expired"}),
             Some(Standing::Completed { auth_id })

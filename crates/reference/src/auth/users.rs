@@ -136,22 +136,14 @@ impl Users {
         self.register_though_refused(core, user, phone.as_ref().ok());
         let (email, phone) = (email?, phone?);
         if self.given_up.contains(&phone) && core.varies(Variant::AuthOldNumberHeld) {
-            return Err(Failure::invalid_user(core, "cellphone", "60033"));
+            return Err(Failure::invalid_user("cellphone", "60033"));
         }
         let auth_id = self.enrol(core, phone, Some(email));
-        let mut answer = json!({
-            "message": if core.varies(Variant::AuthOtherMessages) {
-                "Created"
-            } else {
-                "User created successfully."
-            },
+        Ok(json!({
+            "message": "User created successfully.",
             "user": {"id": auth_id},
             "success": true,
-        });
-        if core.varies(Variant::AuthQrCodeLink) {
-            answer["qr_code"] = json!(format!("{}/auth/qr/{auth_id}", core.origin));
-        }
-        Ok(answer)
+        }))
     }
 
     /// Fault: a user whose e-mail is refused is registered with it.
@@ -374,7 +366,7 @@ impl Users {
         }
         let has_device = user.has_app || has_scan && core.fails(Fault::AuthDevicesAfterScan);
         let is_registered = user.has_app || has_scan && core.fails(Fault::AuthRegisteredAfterScan);
-        let mut body = json!({
+        Ok(json!({
             "message": "User status.",
             "status": {
                 "auth_id": user.auth_id,
@@ -386,13 +378,7 @@ impl Users {
                 "devices": if has_device { json!(["iphone"]) } else { json!([]) },
             },
             "success": true,
-        });
-        if core.varies(Variant::AuthExtraFields) {
-            body["status"]["emails"] = json!(user.emails);
-            body["status"]["has_hard_token"] = json!(false);
-            body["status"]["account_disabled"] = json!(false);
-        }
-        Ok(body)
+        }))
     }
 }
 
@@ -427,16 +413,16 @@ fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure>
             Ok(email)
         }
         email if is_excused => Ok(email.unwrap_or_default()),
-        _ => Err(Failure::invalid_user(core, "email", "60027")),
+        _ => Err(Failure::invalid_user("email", "60027")),
     }
 }
 
 fn read_phone(core: &Core, user: &Map<String, Value>) -> Result<Phone, Failure> {
     let invalid = |field| {
         if core.varies(Variant::AuthPhoneErrorAsEmail) {
-            Failure::invalid_user(core, "email", "60027")
+            Failure::invalid_user("email", "60027")
         } else {
-            Failure::invalid_user(core, field, "60033")
+            Failure::invalid_user(field, "60033")
         }
     };
     let cellphone = match given(user, "cellphone").and_then(text) {

@@ -5,7 +5,7 @@ use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::users::{User, record_id};
 use crate::effects::Operation;
-use crate::{Core, Fault, Variant};
+use crate::{Core, Fault};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
@@ -58,11 +58,6 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>)
 }
 
 fn event(core: &mut Core, outcome: Outcome<'_>) -> Value {
-    let (completed, failed) = if core.fails(Fault::AuthWebhookEventsSwapped) {
-        ("user_registration_failed", "user_registration_completed")
-    } else {
-        ("user_registration_completed", "user_registration_failed")
-    };
     let mut objects = Map::new();
     objects.insert("app".to_owned(), app(core));
     let name = match outcome {
@@ -80,39 +75,32 @@ fn event(core: &mut Core, outcome: Outcome<'_>) -> Value {
             });
             let person = person(core, before.unwrap_or(user));
             objects.insert("user".to_owned(), person);
-            completed
+            "user_registration_completed"
         }
         Outcome::Failed => {
             objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
-            failed
+            "user_registration_failed"
         }
     };
-    let mut event = json!({
+    json!({
         "event": name,
         "time": core.date(core.now),
         "objects": objects,
         "request": {"id": record_id(core), "ip": hashed(SCANNER_IP)},
         "public": true,
-    });
-    if core.varies(Variant::AuthWebhookExtraKeys) {
-        event["id"] = json!(record_id(core));
-        event["objects"]["device"] = json!({"s_os_type": "ios"});
-        event["objects"]["app"]["b_archived"] = json!(false);
-    }
-    event
+    })
 }
 
 fn app(core: &Core) -> Value {
-    let is_set = core.varies(Variant::AuthWebhookNullablesSet);
     json!({
         "b_custom_code_allowed": false,
         "b_custom_message_allowed": true,
         "s_account_sid": core.account_sid,
-        "s_device_app": is_set.then_some("device-app"),
+        "s_device_app": null,
         "s_errors": "{}",
         "s_id": application::RECORD,
         "s_name": application::NAME,
-        "s_type": is_set.then_some("app"),
+        "s_type": null,
     })
 }
 

@@ -52,13 +52,8 @@ impl Binding {
     fn represent(&self, service: &Service, core: &Core) -> Value {
         let mut value = self.common(service, core);
         value["url"] = json!(service.url(core, &["Bindings", &self.sid]));
-        if core.varies(Variant::ChatBindingUserNull) {
-            value["user_sid"] = Value::Null;
-            value["message_types"] = Value::Null;
-        } else if !core.varies(Variant::ChatBindingHidesUser) {
-            value["user_sid"] = json!(self.user_sid);
-            value["message_types"] = json!(self.message_types);
-        }
+        value["user_sid"] = json!(self.user_sid);
+        value["message_types"] = json!(self.message_types);
         value
     }
 

@@ -69,10 +69,6 @@ impl Channel {
     }
 
     fn represent(&self, service: &Service, core: &Core) -> Value {
-        let unset = |text: &Option<String>| match text {
-            None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
-            text => json!(text),
-        };
         let messages = self.messages.len() - self.uncounted;
         let with_media = self.messages.rows().filter(|m| m.attachment.is_some());
         let uncounted = match with_media.count() {
@@ -106,9 +102,9 @@ impl Channel {
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
-            "friendly_name": unset(&self.friendly_name),
-            "unique_name": unset(&self.unique_name),
-            "attributes": inputs::format_attributes(core, &self.attributes),
+            "friendly_name": self.friendly_name,
+            "unique_name": self.unique_name,
+            "attributes": self.attributes,
             "type": self.kind,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
@@ -116,23 +112,12 @@ impl Channel {
             "members_count": (self.members.len() + left + self.refused).saturating_sub(members_young),
             "messages_count": messages.saturating_sub(messages_young),
             "url": service.url(core, &["Channels", &self.sid]),
-            "links": if core.varies(Variant::ChatChannelLinkKeys) {
-                json!({
-                    "all_members": below("Members"),
-                    "all_messages": below("Messages"),
-                    "all_invites": below("Invites"),
-                    "all_webhooks": below("Webhooks"),
-                    "newest": last_message,
-                    "self": service.url(core, &["Channels", &self.sid]),
-                })
-            } else {
-                json!({
-                    "members": below("Members"),
-                    "messages": below("Messages"),
-                    "invites": below("Invites"),
-                    "webhooks": below("Webhooks"),
-                    "last_message": last_message,
-                })
+            "links": {
+                "members": below("Members"),
+                "messages": below("Messages"),
+                "invites": below("Invites"),
+                "webhooks": below("Webhooks"),
+                "last_message": last_message,
             },
         })
     }

@@ -131,14 +131,6 @@ pub(super) fn attributes(
     }
 }
 
-/// `attributes` as shown: as sent or, under a variant, reformatted.
-pub(super) fn format_attributes(core: &Core, attributes: &str) -> String {
-    match serde_json::from_str::<serde_json::Value>(attributes) {
-        Ok(value) if core.varies(Variant::ChatAttributesReformatted) => format!("{value:#}"),
-        Ok(_) | Err(_) => attributes.to_owned(),
-    }
-}
-
 /// Value of unset `attributes` (D2, Conventions).
 pub(super) fn unset_attributes() -> String {
     "{}".to_owned()

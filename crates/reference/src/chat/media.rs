@@ -35,11 +35,6 @@ impl Media {
         let base = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
         let url = |below: &[&str]| url_of(&core.origin, &[&base[..], below].concat());
         let direct = self.direct(service, core);
-        let created = if core.varies(Variant::MediaDateOnly) {
-            json!(self.created.strftime("%Y-%m-%d").to_string())
-        } else {
-            core.date(self.created)
-        };
         let size = if core.fails(Fault::MediaSizeOfBody) {
             self.body_bytes
         } else {
@@ -53,13 +48,11 @@ impl Media {
                 .or(first),
             place => place.as_ref().map(|(own, _)| own),
         };
-        let waits = self.attached_to.is_none() && core.varies(Variant::MediaAuthorWithMessage);
-        let has_author = !waits && !core.varies(Variant::MediaAuthorUnknown);
-        let mut value = json!({
+        json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
-            "date_created": created,
+            "date_created": core.date(self.created),
             // D2, Media: null unless edited, and there is no edit operation.
             "date_updated": null,
             "channel_sid": channel,
@@ -67,26 +60,13 @@ impl Media {
             "size": size,
             "content_type": self.content_type,
             "file_name": self.file_name,
-            "author": has_author.then_some("system"),
+            "author": "system",
             "url": url(&[]),
             "links": {
                 "content": url(&["Content"]),
                 "content_direct_temporary": direct,
             },
-        });
-        if self.attached_to.is_none() {
-            for name in ["channel_sid", "message_sid"] {
-                if core.varies(Variant::MediaUnattachedEmpty) {
-                    value[name] = json!("");
-                }
-                if core.varies(Variant::MediaUnattachedAbsent)
-                    && let Some(fields) = value.as_object_mut()
-                {
-                    fields.remove(name);
-                }
-            }
-        }
-        value
+        })
     }
 
     /// The temporary URL with its permission.

@@ -48,7 +48,7 @@ impl Member {
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
-            "attributes": inputs::format_attributes(core, &self.attributes),
+            "attributes": self.attributes,
             "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
         })
     }

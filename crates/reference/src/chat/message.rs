@@ -41,16 +41,7 @@ pub(super) struct Attachment {
 }
 
 impl Message {
-    fn says_nothing(&self) -> bool {
-        self.body.as_deref().unwrap_or_default().is_empty()
-    }
-
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
-        let kind = match &self.attachment {
-            Some(_) => "media",
-            None if self.says_nothing() && core.varies(Variant::ChatEmptyMessageIsMedia) => "media",
-            None => "text",
-        };
         let media = self.attachment.as_ref().map(|media| {
             json!({
                 "content_type": media.content_type,
@@ -65,7 +56,7 @@ impl Message {
             "service_sid": service.sid,
             "to": channel.sid,
             "channel_sid": channel.sid,
-            "attributes": inputs::format_attributes(core, &self.attributes),
+            "attributes": self.attributes,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
             "last_updated_by": self.last_updated_by,
@@ -73,7 +64,7 @@ impl Message {
             "from": self.from,
             "body": self.body,
             "index": self.index,
-            "type": kind,
+            "type": if self.attachment.is_some() { "media" } else { "text" },
             "media": media,
             "url": service.url(core, &["Channels", &channel.sid, "Messages", &self.sid]),
         })
@@ -143,13 +134,9 @@ pub(super) fn create(
         body: body(core, form.get("Body")),
         attributes: attributes.unwrap_or_else(inputs::unset_attributes),
         attachment,
-        last_updated_by: match identity("LastUpdatedBy") {
-            None if core.varies(Variant::ChatLastUpdatedBySystem) => Some(SYSTEM.to_owned()),
-            writer => writer.map(str::to_owned),
-        },
+        last_updated_by: identity("LastUpdatedBy").map(str::to_owned),
         // A restore names the last editor, so the message was edited.
-        was_edited: identity("LastUpdatedBy").is_some()
-            && !core.varies(Variant::ChatRestoredIsNotEdited),
+        was_edited: identity("LastUpdatedBy").is_some(),
         received: core.now,
         created,
         updated,

@@ -40,13 +40,7 @@ impl Role {
             "service_sid": service.sid,
             "friendly_name": self.friendly_name,
             "type": self.kind,
-            "permissions": if core.varies(Variant::ChatPermissionsSorted) {
-                let mut sorted: Vec<_> = self.permissions.iter().collect();
-                sorted.sort_unstable();
-                sorted
-            } else {
-                self.permissions.iter().collect()
-            },
+            "permissions": self.permissions,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.created),
             "url": service.url(core, &["Roles", &self.sid]),

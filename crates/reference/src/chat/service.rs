@@ -186,24 +186,13 @@ impl Service {
                 value.insert("webhook_filters".to_owned(), json!([]));
             }
             value.insert("url".to_owned(), json!(self.url(core, &[])));
-            let prefix = if core.varies(Variant::ChatServiceLinkKeys) {
-                "service_"
-            } else {
-                ""
-            };
-            let links: Map<String, Value> = ["Channels", "Users", "Roles", "Bindings"]
-                .into_iter()
-                .map(|name| {
-                    let key = format!("{prefix}{}", name.to_lowercase());
-                    (key, json!(self.url(core, &[name])))
-                })
-                .collect();
-            for name in ["pre_webhook_url", "post_webhook_url"] {
-                if value[name].is_null() && core.varies(Variant::ChatUnsetUrlsEmpty) {
-                    value.insert(name.to_owned(), json!(""));
-                }
-            }
-            value.insert("links".to_owned(), Value::Object(links));
+            let links = json!({
+                "channels": self.url(core, &["Channels"]),
+                "users": self.url(core, &["Users"]),
+                "roles": self.url(core, &["Roles"]),
+                "bindings": self.url(core, &["Bindings"]),
+            });
+            value.insert("links".to_owned(), links);
         }
         value
     }

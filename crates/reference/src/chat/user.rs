@@ -156,12 +156,8 @@ impl User {
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
-            "attributes": inputs::format_attributes(core, &self.attributes),
-            "friendly_name": match &self.friendly_name {
-                None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
-                None if core.varies(Variant::ChatUserNamedByIdentity) => json!(self.identity),
-                name => json!(name),
-            },
+            "attributes": self.attributes,
+            "friendly_name": self.friendly_name,
             "role_sid": self.role_sid,
             "identity": self.identity,
             "is_online": online,
@@ -169,11 +165,7 @@ impl User {
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.created),
             "joined_channels_count": self.counted_channels(core),
-            "links": if core.varies(Variant::ChatOtherLinkKeys) {
-                json!({ "user_channels": link("Channels"), "user_bindings": link("Bindings") })
-            } else {
-                json!({ "channels": link("Channels"), "bindings": link("Bindings") })
-            },
+            "links": { "channels": link("Channels"), "bindings": link("Bindings") },
             "url": url,
         })
     }

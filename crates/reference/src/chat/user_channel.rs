@@ -12,9 +12,6 @@ const NOTIFICATION_LEVEL: Choice = Choice {
     open: Fault::ChatNotificationLevelOpen,
 };
 
-/// The other spelling of `notParticipating` in D2.
-const SNAKE_CASE: &str = "not_participating";
-
 fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
     let first = user
@@ -30,44 +27,22 @@ fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> V
         "Members",
         &linked.member_sid,
     ];
-    let mut value = json!({
+    json!({
         "account_sid": core.account_sid,
         "service_sid": service.sid,
         "channel_sid": channel_sid,
         "user_sid": user.sid,
         "member_sid": place.member_sid,
         "status": status(place.status, user, core),
-        "last_consumed_message_index": place
-            .consumed_index,
+        "last_consumed_message_index": place.consumed_index,
         "unread_messages_count": unread(place, service, core),
         "notification_level": place.notification_level,
         "url": service.url(core, &["Users", &user.sid, "Channels", channel_sid]),
-        "links": if core.varies(Variant::ChatUserChannelLinkKeys) {
-            json!({
-                "the_channel": service.url(core, &["Channels", channel_sid]),
-                "the_member": service.url(core, &member_url),
-            })
-        } else {
-            json!({
-                "channel": service.url(core, &["Channels", channel_sid]),
-                "member": service.url(core, &member_url),
-            })
+        "links": {
+            "channel": service.url(core, &["Channels", channel_sid]),
+            "member": service.url(core, &member_url),
         },
-    });
-    if place.status != Status::Joined {
-        if core.varies(Variant::ChatGuestMemberLinkNull) {
-            value["links"]["member"] = Value::Null;
-        }
-        if core.varies(Variant::ChatMemberSidNull) {
-            value["member_sid"] = Value::Null;
-        }
-        if core.varies(Variant::ChatMemberSidAbsent)
-            && let Some(fields) = value.as_object_mut()
-        {
-            fields.remove("member_sid");
-        }
-    }
-    value
+    })
 }
 
 /// D2, User channel: the third value has two spellings.
@@ -79,11 +54,7 @@ fn status(status: Status, user: &User, core: &Core) -> &'static str {
         {
             "joined"
         }
-        Status::Invited if core.varies(Variant::ChatInvitedNotParticipating) => "notParticipating",
         Status::Invited => "invited",
-        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
-            SNAKE_CASE
-        }
         Status::NotParticipating => "notParticipating",
     }
 }
@@ -98,9 +69,6 @@ fn unread(place: &UserPath, service: &Service, core: &Core) -> usize {
         .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
     let consumed = consumed
         .filter(|_| channel.messages.len() <= 3 || !core.fails(Fault::ChatUnreadAllBeyondThree));
-    if place.consumed_index.is_none() && core.varies(Variant::ChatUnreadFromPosition) {
-        return 0;
-    }
     channel
         .messages
         .rows()

@@ -139,15 +139,6 @@ impl Configuration {
     }
 
     fn represent(&self, kind: &str, core: &Core) -> Value {
-        if kind == "studio" && core.varies(Variant::ChatStudioShowsAll) {
-            return json!({
-                "url": null,
-                "method": null,
-                "filters": null,
-                "retry_count": null,
-                "flow_sid": self.flow_sid,
-            });
-        }
         if kind == "studio" {
             return match &self.flow_sid {
                 Some(sid) => json!({ "flow_sid": sid }),
@@ -157,19 +148,10 @@ impl Configuration {
         let mut value = json!({
             "url": self.url,
             "method": self.method,
-            "filters": if core.varies(Variant::ChatFiltersSorted) {
-                let mut sorted: Vec<_> = self.filters.iter().collect();
-                sorted.sort_unstable();
-                sorted
-            } else {
-                self.filters.iter().collect::<Vec<_>>()
-            },
+            "filters": self.filters,
             "retry_count": self.retry_count,
         });
-        if core.varies(Variant::ChatFlowSidNull) {
-            value["flow_sid"] = Value::Null;
-        }
-        if kind == "trigger" && !core.varies(Variant::ChatTriggersHidden) {
+        if kind == "trigger" {
             value["triggers"] = json!(self.triggers);
         }
         if core.varies(Variant::ChatUnsetConfigurationNull) {

@@ -254,9 +254,6 @@ impl BulkSend {
 
     fn message(&self, core: &mut Core, operation_id: &str, to: &str) -> Facts {
         let mut party = |address: &str| {
-            if core.varies(Variant::EventsPartiesSparse) {
-                return json!({"address": address});
-            }
             json!({
                 "id": identifier(core, "comms_address"),
                 "address": address,
@@ -268,13 +265,9 @@ impl BulkSend {
             "operation_id": operation_id,
             "account_sid": core.account_sid,
             "message_id": identifier(core, "comms_message"),
-            "attempt": if core.varies(Variant::EventsAttemptLater) { "3" } else { "1" },
+            "attempt": "1",
             "downstream_id": core.sid("SM"),
-            "error_code": if core.varies(Variant::EventsErrorCodeWord) {
-                "unreachable"
-            } else {
-                "30003"
-            },
+            "error_code": "30003",
             "from": from,
             "to": to,
             "tags": self.tags,

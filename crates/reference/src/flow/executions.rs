@@ -170,7 +170,7 @@ impl Flow {
             });
         let order = most_recent_first(core, Fault::FlowExecutionsOldestFirst);
         let listing = Listing {
-            filters: window.given,
+            filters: window.given.clone(),
             ..Listing::new("executions", flow.url(core) + "/Executions", order)
         };
         listing.page(core, call, items)

@@ -15,33 +15,21 @@ struct Widget {
     in_subflow: bool,
 }
 
+const fn widget(name: &'static str, entered_by: &'static str, in_subflow: bool) -> Widget {
+    Widget {
+        name,
+        entered_by,
+        in_subflow,
+    }
+}
+
 /// The widgets in order; from the second on they repeat.
 const WIDGETS: [Widget; 5] = [
-    Widget {
-        name: "welcome",
-        entered_by: "incomingRequest",
-        in_subflow: false,
-    },
-    Widget {
-        name: "ask",
-        entered_by: "sent",
-        in_subflow: false,
-    },
-    Widget {
-        name: "run_survey",
-        entered_by: "incomingMessage",
-        in_subflow: false,
-    },
-    Widget {
-        name: "survey_question",
-        entered_by: "subflowStarted",
-        in_subflow: true,
-    },
-    Widget {
-        name: "thanks",
-        entered_by: "completed",
-        in_subflow: false,
-    },
+    widget("welcome", "incomingRequest", false),
+    widget("ask", "sent", false),
+    widget("run_survey", "incomingMessage", false),
+    widget("survey_question", "subflowStarted", true),
+    widget("thanks", "completed", false),
 ];
 
 fn widget_after(name: &str) -> &'static Widget {
@@ -248,7 +236,7 @@ impl Execution {
             sequence,
             name: widget.entered_by.to_owned(),
             widget: widget.name.to_owned(),
-            context: self.context(core),
+            context: self.context(),
             transitioned_from: before.map(|step| step.widget.clone()),
             transitioned_to: None,
             created,
@@ -273,7 +261,7 @@ impl Execution {
                 self.variables.insert(step.widget.clone(), answer);
             }
         }
-        let context = self.context(core);
+        let context = self.context();
         if let Some(step) = self.steps.last_mut() {
             step.context = context;
         }

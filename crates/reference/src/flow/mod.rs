@@ -72,7 +72,7 @@ impl Flow {
                 Ok(core.ok(&json!({
                     "flow_sid": execution.flow_sid,
                     "execution_sid": execution.sid,
-                    "context": execution.context(core),
+                    "context": execution.context(),
                 })))
             }
             ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps"]) => {

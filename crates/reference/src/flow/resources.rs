@@ -67,7 +67,7 @@ impl FlowResource {
             friendly_name: friendly_name.to_owned(),
             published: false,
             // D3, Flow: default 0.
-            version: i64::from(core.fails(Fault::FlowVersionStartsAtOne)),
+            version: 0,
             created: core.now,
             updated: None,
             deleted: false,
@@ -77,7 +77,7 @@ impl FlowResource {
 
     /// Publishes the draft and increments the version.
     pub(super) fn publish(&mut self, core: &Core) {
-        self.published = !core.fails(Fault::FlowPublishIgnored);
+        self.published = true;
         self.version += if core.fails(Fault::FlowVersionFalls) {
             -1
         } else if core.varies(Variant::FlowVersionStays) {
@@ -131,9 +131,6 @@ impl FlowResource {
                 _ => format!("{url}/Executions"),
             },
         });
-        if core.varies(Variant::FlowNoLinks) {
-            links = json!({});
-        }
         if core.varies(Variant::FlowMoreLinks) {
             links["test_users"] = json!(format!("{url}/TestUsers"));
         }
@@ -141,10 +138,10 @@ impl FlowResource {
             "sid": self.sid,
             "account_sid": core.account_sid,
             "friendly_name": self.friendly_name,
-            "status": if self.published && !core.varies(Variant::FlowStaysDraft) { "published" } else { "draft" },
+            "status": if self.published { "published" } else { "draft" },
             "version": self.version,
             "date_created": core.date(self.created),
-            "date_updated": nullable_updated(core, self.created, self.updated),
+            "date_updated": self.updated.map(|at| core.date(at)),
             "url": url,
             "links": links,
         })
@@ -172,27 +169,12 @@ impl Execution {
     }
 
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
-    pub(super) fn context(&self, core: &Core) -> Value {
-        let is_spaced = core.varies(Variant::FlowContextPhoneSpaced);
-        let address = |phone: &str| match phone.strip_prefix('+') {
-            Some(digits) if is_spaced && digits.len() > 4 => {
-                format!("+{} {}", &digits[..1], &digits[1..])
-            }
-            _ => phone.to_owned(),
-        };
-        let mut data = self.data.clone();
-        if core.varies(Variant::FlowNumbersAsText) {
-            numbers_to_text(&mut data);
-        }
-        let mut context = json!({
-            "contact": {"channel": {"address": address(&self.to)}},
-            "flow": {"channel": {"address": address(&self.from)}, "data": data},
+    pub(super) fn context(&self) -> Value {
+        json!({
+            "contact": {"channel": {"address": self.to}},
+            "flow": {"channel": {"address": self.from}, "data": self.data},
             "widgets": self.variables,
-        });
-        if core.varies(Variant::FlowMoreContext) {
-            context["trigger"] = json!({"request": {"to": self.to, "from": self.from}});
-        }
-        context
+        })
     }
 
     fn status(&self, core: &Core) -> &'static str {
@@ -220,15 +202,9 @@ impl Execution {
             "sid": self.sid,
             "account_sid": core.account_sid,
             "flow_sid": self.flow_sid,
-            "contact_sid": if core.varies(Variant::FlowContactPlaceholder) {
-                "placeholder"
-            } else if core.varies(Variant::FlowContactSidEmpty) {
-                ""
-            } else {
-                self.contact_sid.as_str()
-            },
+            "contact_sid": self.contact_sid,
             "contact_channel_address": self.to,
-            "context": self.context(core),
+            "context": self.context(),
             "status": self.status(core),
             "date_created": core.date(self.created),
             "date_updated": core.date(self.updated),
@@ -271,49 +247,14 @@ impl Step {
             "flow_sid": self.flow_sid,
             "execution_sid": self.execution_sid,
             "parent_step_sid": self.parent_step_sid,
-            "name": if core.varies(Variant::FlowOtherEventNames) {
-                "next"
-            } else {
-                self.name.as_str()
-            },
+            "name": self.name,
             "context": self.context,
-            "transitioned_from": transition(core, self.transitioned_from.as_ref()),
-            "transitioned_to": transition(core, self.transitioned_to.as_ref()),
+            "transitioned_from": self.transitioned_from,
+            "transitioned_to": self.transitioned_to,
             "date_created": core.date(self.created),
-            "date_updated": nullable_updated(core, self.created, self.updated),
+            "date_updated": self.updated.map(|at| core.date(at)),
             "url": url,
             "links": links,
         })
-    }
-}
-
-/// Missing previous or next widget; D3 does not define the value.
-fn transition(core: &Core, widget: Option<&String>) -> Value {
-    match widget {
-        Some(widget) => json!(widget),
-        None if core.varies(Variant::FlowEmptyTransitions) => json!(""),
-        None => Value::Null,
-    }
-}
-
-/// D3, Flow and Step: `date_updated` may be null.
-fn nullable_updated(core: &Core, created: Timestamp, updated: Option<Timestamp>) -> Value {
-    if core.varies(Variant::FlowNeverUpdated) {
-        return Value::Null;
-    }
-    match updated {
-        Some(updated) => core.date(updated),
-        None if core.varies(Variant::FlowAlwaysUpdated) => core.date(created),
-        None => Value::Null,
-    }
-}
-
-/// Replaces each number by its spelling.
-fn numbers_to_text(value: &mut Value) {
-    match value {
-        Value::Number(number) => *value = Value::String(number.to_string()),
-        Value::Array(items) => items.iter_mut().for_each(numbers_to_text),
-        Value::Object(members) => members.values_mut().for_each(numbers_to_text),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
