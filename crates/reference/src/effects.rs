@@ -261,7 +261,7 @@ pub(super) struct Operation {
     /// The path up to the collection, with the identifiers of the parents: `v2/Services/IS1/Channels`.
     scope: String,
     action: Action,
-    is_xml: bool,
+    pub(super) is_xml: bool,
     is_later_page: bool,
 }
 

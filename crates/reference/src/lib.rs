@@ -19,6 +19,8 @@ mod races;
 mod second_account;
 mod switches;
 mod target;
+#[cfg(test)]
+mod testing;
 
 pub mod auth;
 pub mod chat;
@@ -66,6 +68,14 @@ impl Switch {
     pub fn all() -> impl Iterator<Item = Self> {
         let faults = Fault::ALL.iter().map(|fault| Self::Fault(*fault));
         faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
+    }
+
+    /// Its place among all switches.
+    fn index(self) -> usize {
+        match self {
+            Self::Fault(fault) => fault as usize,
+            Self::Variant(variant) => Fault::ALL.len() + variant as usize,
+        }
     }
 
     /// The one with that name.

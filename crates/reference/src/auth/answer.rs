@@ -7,22 +7,6 @@ use crate::{Core, Fault, Variant};
 use conformant_base::http::Response;
 use serde_json::{Value, json};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Xml,
-}
-
-impl Format {
-    pub(super) fn from_segment(segment: &str) -> Option<Self> {
-        match segment {
-            "json" => Some(Self::Json),
-            "xml" => Some(Self::Xml),
-            _ => None,
-        }
-    }
-}
-
 /// An error response. Status codes are not shown (D1, Errors).
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -63,13 +47,9 @@ impl Failure {
     }
 }
 
-/// Writes a response in its format.
-pub(super) fn render(
-    core: &Core,
-    format: Format,
-    is_new: bool,
-    answer: Result<Value, Failure>,
-) -> Response {
+/// Writes a response in the format of the operation.
+pub(super) fn render(core: &Core, is_new: bool, answer: Result<Value, Failure>) -> Response {
+    let is_xml = core.operation.is_xml;
     match answer {
         Ok(body) => {
             // Clients of this service accept only 200, although no document says so.
@@ -78,7 +58,7 @@ pub(super) fn render(
             } else {
                 200
             };
-            write(core, format, status, &body)
+            write(core, is_xml, status, &body)
         }
         Err(failure) => {
             let status = if core.varies(Variant::AuthFailureIs200) {
@@ -89,18 +69,18 @@ pub(super) fn render(
             if failure.is_free && status != 200 && core.varies(Variant::OtherErrorBody) {
                 return Response::new(status, "text/plain", "refused");
             }
-            let is_xml = format == Format::Xml && !core.fails(Fault::AuthXmlErrorsAreJson);
-            let format = if is_xml { Format::Xml } else { Format::Json };
-            write(core, format, status, &failure.body)
+            let is_xml = is_xml && !core.fails(Fault::AuthXmlErrorsAreJson);
+            write(core, is_xml, status, &failure.body)
         }
     }
 }
 
-fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
+fn write(core: &Core, asked_xml: bool, status: u16, body: &Value) -> Response {
     let body = core.with_effects(&core.operation, body);
-    let is_xml = match format {
-        Format::Json => core.fails(Fault::AuthJsonIsXml),
-        Format::Xml => !core.fails(Fault::AuthXmlIsJson),
+    let is_xml = if asked_xml {
+        !core.fails(Fault::AuthXmlIsJson)
+    } else {
+        core.fails(Fault::AuthJsonIsXml)
     };
     if !is_xml {
         return Response::json(status, &body);

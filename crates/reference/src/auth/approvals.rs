@@ -4,7 +4,7 @@
 
 use super::answer::Failure;
 use super::application;
-use super::callbacks::{self, Callbacks, Kind};
+use super::callbacks::{self, APPROVAL, Callbacks, REGISTRATION};
 use super::parameters::Parameters;
 use super::users::{User, record_id};
 use crate::effects::Operation;
@@ -32,13 +32,13 @@ pub(super) enum Reaction {
 }
 
 #[derive(Clone, Debug)]
-struct Approval {
-    uuid: String,
+pub(super) struct Approval {
+    pub(super) uuid: String,
     record: String,
-    user: User,
+    pub(super) user: User,
     status: Status,
-    asked: Parameters,
-    created_at: Timestamp,
+    pub(super) asked: Parameters,
+    pub(super) created_at: Timestamp,
     /// Start of its time to live.
     began_at: Timestamp,
     processed_at: Option<Timestamp>,
@@ -51,28 +51,6 @@ pub(super) struct Approvals {
     first_message: Option<String>,
     /// Number of answered requests.
     answered: u64,
-}
-
-/// An approval request for the overview page.
-#[derive(Clone, Debug)]
-pub(super) struct Seen<'a> {
-    pub(super) uuid: &'a str,
-    pub(super) auth_id: u64,
-    pub(super) message: &'a str,
-    pub(super) details: &'a Map<String, Value>,
-    pub(super) state: &'static str,
-    pub(super) at: Timestamp,
-}
-
-/// A pending request as the app on the user's phone has it.
-#[derive(Clone, Debug)]
-pub(super) struct OnDevice<'a> {
-    pub(super) uuid: &'a str,
-    pub(super) message: &'a str,
-    pub(super) details: &'a Map<String, Value>,
-    pub(super) hidden_details: &'a Map<String, Value>,
-    /// The logo that the request names.
-    pub(super) logo: Option<&'a str>,
 }
 
 impl Status {
@@ -144,20 +122,10 @@ impl Approvals {
                 other.began_at = core.now;
             }
         }
-        let approval = Approval {
-            asked,
-            uuid,
-            record: record_id(core),
-            user,
-            status: if core.fails(Fault::AuthApprovalStartsApproved) {
-                Status::Approved
-            } else {
-                Status::Pending
-            },
-            created_at: core.now,
-            began_at: core.now,
-            processed_at: None,
-        };
+        let mut approval = Approval::new(core, uuid, user, asked);
+        if core.fails(Fault::AuthApprovalStartsApproved) {
+            approval.status = Status::Approved;
+        }
         let shown = json!({
             "uuid": approval.uuid,
             "created_at": core.date(approval.created_at),
@@ -202,16 +170,7 @@ impl Approvals {
             return;
         };
         let uuid = new_uuid(core);
-        let approval = Approval {
-            asked,
-            uuid: uuid.clone(),
-            record: record_id(core),
-            user: user.clone(),
-            status: Status::Pending,
-            created_at: core.now,
-            began_at: core.now,
-            processed_at: None,
-        };
+        let approval = Approval::new(core, uuid.clone(), user.clone(), asked);
         self.by_uuid.insert(uuid, approval);
     }
 
@@ -274,7 +233,7 @@ impl Approvals {
     }
 
     /// Pending requests of the users whose app is on that phone, oldest first.
-    pub(super) fn on_device(&mut self, core: &Core, owners: &[u64]) -> Vec<OnDevice<'_>> {
+    pub(super) fn on_device(&mut self, core: &Core, owners: &[u64]) -> Vec<&Approval> {
         for approval in self.by_uuid.values_mut() {
             approval.settle(core);
         }
@@ -287,42 +246,14 @@ impl Approvals {
             .filter(|one| one.user.has_app || !core.fails(Fault::AuthAppShowsPushedOnly))
             .collect();
         pending.sort_by_key(|approval| approval.created_at);
-        let shown = pending.into_iter().map(|approval| OnDevice {
-            uuid: &approval.uuid,
-            message: &approval.asked.message,
-            details: &approval.asked.details,
-            hidden_details: &approval.asked.hidden_details,
-            logo: approval
-                .asked
-                .logos
-                .pointer("/0/url")
-                .and_then(Value::as_str),
-        });
-        shown.collect()
+        pending
     }
 
     /// All of them, oldest first.
-    pub(super) fn in_order(&self, now: Timestamp) -> Vec<Seen<'_>> {
+    pub(super) fn in_order(&self) -> Vec<&Approval> {
         let mut all: Vec<&Approval> = self.by_uuid.values().collect();
         all.sort_by_key(|approval| (approval.created_at, &approval.record));
-        let seen = all.into_iter().map(|approval| {
-            let seconds = i64::try_from(approval.asked.seconds_to_expire).unwrap_or(i64::MAX);
-            let age = now.duration_since(approval.created_at).as_secs();
-            let is_over = seconds > 0 && age >= seconds && approval.status == Status::Pending;
-            Seen {
-                uuid: &approval.uuid,
-                auth_id: approval.user.auth_id,
-                message: &approval.asked.message,
-                details: &approval.asked.details,
-                state: if is_over {
-                    Status::Expired.name()
-                } else {
-                    approval.status.name()
-                },
-                at: approval.created_at,
-            }
-        });
-        seen.collect()
+        all
     }
 
     /// The person approves or denies; a final state stays.
@@ -389,6 +320,34 @@ impl Approvals {
 }
 
 impl Approval {
+    fn new(core: &mut Core, uuid: String, user: User, asked: Parameters) -> Self {
+        Self {
+            asked,
+            uuid,
+            record: record_id(core),
+            user,
+            status: Status::Pending,
+            created_at: core.now,
+            began_at: core.now,
+            processed_at: None,
+        }
+    }
+
+    /// Its state at a time, for the overview page.
+    pub(super) fn state_at(&self, now: Timestamp) -> &'static str {
+        let seconds = i64::try_from(self.asked.seconds_to_expire).unwrap_or(i64::MAX);
+        let is_over = seconds > 0 && now.duration_since(self.created_at).as_secs() >= seconds;
+        match self.status {
+            Status::Pending if is_over => Status::Expired.name(),
+            status => status.name(),
+        }
+    }
+
+    /// The logo that the request names.
+    pub(super) fn logo(&self) -> Option<&str> {
+        self.asked.logos.pointer("/0/url")?.as_str()
+    }
+
     /// Expires the request if due by now; true if it just expired.
     fn settle(&mut self, core: &Core) -> bool {
         let due = self.expiry(core).filter(|expiry| *expiry <= core.now);
@@ -498,10 +457,10 @@ impl Approval {
 
     /// The payload is not shown (D1, Events); the uuid refers to the request.
     fn call_back(&self, core: &mut Core, callbacks: &Callbacks) {
-        let registration = callbacks.url(Kind::Registration);
+        let registration = callbacks.get(REGISTRATION);
         let registration =
             registration.filter(|_| core.fails(Fault::AuthCallbackToRegistrationUrl));
-        let Some(url) = registration.or(callbacks.url(Kind::Approval)) else {
+        let Some(url) = registration.or(callbacks.get(APPROVAL)) else {
             return;
         };
         let body = json!({

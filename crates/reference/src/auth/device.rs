@@ -1,6 +1,6 @@
 //! The app on a phone: which approval requests it shows, and what the push notifications contained (D1, 14, 74, 75, 157, 160).
 
-use super::approvals::OnDevice;
+use super::approvals::Approval;
 use super::{Auth, application, phone_arg};
 use crate::{Core, Done, Fault, Variant, hook};
 use serde_json::{Value, json};
@@ -11,8 +11,8 @@ impl Auth {
         let phone = phone_arg(core, args)?.ok_or_else(|| hook::missing("cellphone", "a string"))?;
         let owners = self.users.with_app_on(core, &phone);
         let pending = self.approvals.on_device(core, &owners);
-        let first = pending.first().map_or("", |request| request.message);
-        let newest = pending.last().map_or("", |request| request.message);
+        let first = pending.first().map_or("", |request| &request.asked.message);
+        let newest = pending.last().map_or("", |request| &request.asked.message);
         let shown = pending.iter().enumerate().filter_map(|(place, request)| {
             let is_lost = place == 0
                 && (core.varies(Variant::AuthFirstPushLost)
@@ -25,7 +25,7 @@ impl Auth {
             }
             let push = match core.fails(Fault::AuthPushOfNewest) {
                 true => newest,
-                false => request.message,
+                false => &request.asked.message,
             };
             Some(item(core, request, first, is_pushed.then_some(push)))
         });
@@ -39,12 +39,12 @@ impl Auth {
     }
 }
 
-fn item(core: &Core, request: &OnDevice<'_>, first: &str, push: Option<&str>) -> Value {
+fn item(core: &Core, request: &Approval, first: &str, push: Option<&str>) -> Value {
     let message = match core.fails(Fault::AuthDeviceMessageOfFirst) {
         true => first,
-        false => request.message,
+        false => &request.asked.message,
     };
-    let mut details = request.details.clone();
+    let mut details = request.asked.details.clone();
     if core.fails(Fault::AuthDeviceDetailsMissing) {
         details.clear();
     }
@@ -52,10 +52,10 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, push: Option<&str>) ->
         details.remove("timestamp");
     }
     if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
-        details.extend(request.hidden_details.clone());
+        details.extend(request.asked.hidden_details.clone());
     }
     let own = request
-        .logo
+        .logo()
         .filter(|logo| *logo != application::LOGO)
         .filter(|_| !core.fails(Fault::AuthDeviceOwnLogoIgnored));
     let logo = match own {
@@ -66,7 +66,7 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, push: Option<&str>) ->
     let mut text = push.unwrap_or_default().to_owned();
     for (fault, carried) in [
         (Fault::AuthPushCarriesDetails, &details),
-        (Fault::AuthPushCarriesHidden, request.hidden_details),
+        (Fault::AuthPushCarriesHidden, &request.asked.hidden_details),
     ] {
         if core.fails(fault) {
             text = format!("{text} {}", Value::Object(carried.clone()));

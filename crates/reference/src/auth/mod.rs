@@ -17,9 +17,9 @@ mod users;
 mod webhooks;
 mod xml;
 
-use self::answer::{Failure, Format, render};
+use self::answer::{Failure, render};
 use self::approvals::{Approvals, Reaction};
-use self::callbacks::{Callbacks, Kind};
+use self::callbacks::{APPROVAL, Callbacks, PHONE_CHANGE, REGISTRATION};
 use self::registrations::Registrations;
 use self::token::Refused;
 use self::users::{Phone, Users};
@@ -46,15 +46,13 @@ pub struct Auth {
 
 impl Auth {
     pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
-        let format = call
-            .path
-            .get(1)
-            .and_then(|segment| Format::from_segment(segment));
-        let format = format.ok_or_else(Refusal::not_found)?;
+        if !matches!(call.path.get(1).map(String::as_str), Some("json" | "xml")) {
+            return Err(Refusal::not_found());
+        }
         self.approvals.call_back_expired(core, &self.callbacks);
         let answer = authorise(core, call).and_then(|()| self.route(core, call));
         let is_new = call.request.method == "POST";
-        Ok(render(core, format, is_new, answer))
+        Ok(render(core, is_new, answer))
     }
 
     fn route(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Value, Failure> {
@@ -101,12 +99,14 @@ impl Auth {
             "change_phone" => Some(self.change_phone(core, args)),
             "show_device" => Some(self.show_device(core, args)),
             "set_callback" => {
-                let kind = args
-                    .get("kind")
-                    .and_then(Value::as_str)
-                    .and_then(Kind::from_name)?;
+                // The kind `events` belongs to the events part.
+                let kind = args.get("kind")?.as_str()?;
+                let kinds = [APPROVAL, REGISTRATION, PHONE_CHANGE];
+                let kind = kinds.into_iter().find(|known| *known == kind)?;
                 Some(text_arg(args, "url").map(|url| {
-                    self.callbacks.set(kind, url);
+                    self.callbacks.insert(kind, url.to_owned());
+                    // An empty URL ends the subscription.
+                    self.callbacks.retain(|_, url| !url.is_empty());
                     json!({})
                 }))
             }
@@ -186,7 +186,7 @@ impl Auth {
         }
         self.phone_changes += 1;
         let is_silent = self.phone_changes > 1 && core.fails(Fault::AuthPhoneChangeOnlyFirst);
-        let url = self.callbacks.url(Kind::PhoneChange).filter(|_| !is_silent);
+        let url = self.callbacks.get(PHONE_CHANGE).filter(|_| !is_silent);
         if let Some(url) = url.filter(|_| !core.fails(Fault::AuthPhoneChangeSilent)) {
             let other = u64::from(core.varies(Variant::AuthPhoneChangeOtherId));
             let body = json!({

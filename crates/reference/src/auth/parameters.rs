@@ -27,7 +27,7 @@ impl Parameters {
     /// Parses a body in either encoding.
     pub(super) fn read(core: &Core, call: &Call<'_>) -> Result<Self, Failure> {
         let body = body(call)?;
-        let is_xml = call.path.get(1).is_some_and(|format| format == "xml");
+        let is_xml = core.operation.is_xml;
         let is_loose = is_xml && core.fails(Fault::AuthXmlKeysUnchecked)
             || given(&body, "details").is_some()
                 && given(&body, "hidden_details").is_some()

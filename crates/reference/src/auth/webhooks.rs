@@ -2,7 +2,7 @@
 //! webhook payload shape).
 
 use super::application;
-use super::callbacks::{self, Callbacks, Kind};
+use super::callbacks::{self, APPROVAL, Callbacks, REGISTRATION};
 use super::users::{User, record_id};
 use crate::effects::Operation;
 use crate::{Core, Fault};
@@ -34,9 +34,9 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>)
         Outcome::Completed { .. } => Fault::AuthCompletedWebhookMissing,
         Outcome::Failed => Fault::AuthFailedWebhookMissing,
     });
-    let approval = callbacks.url(Kind::Approval);
+    let approval = callbacks.get(APPROVAL);
     let approval = approval.filter(|_| core.fails(Fault::AuthWebhookToApprovalUrl));
-    let url = approval.or(callbacks.url(Kind::Registration));
+    let url = approval.or(callbacks.get(REGISTRATION));
     let Some(url) = url.filter(|_| !is_lost) else {
         return;
     };

@@ -162,7 +162,7 @@ pub(super) fn register(
         updated: core.now,
     };
     let sid = binding.sid.clone();
-    service.bindings.insert(&sid, None, binding);
+    service.bindings.insert(sid.clone(), None, binding);
     Ok(sid)
 }
 

@@ -257,7 +257,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     };
     let sid = channel.sid.clone();
     let creator = channel.created_by.clone();
-    service.channels.insert(&sid, known_as.as_deref(), channel);
+    service
+        .channels
+        .insert(sid.clone(), known_as.as_deref(), channel);
     service.disturb(core, Fault::ChatNewChannelMovesInterval);
     if core.varies(Variant::ChatChannelMovesService) {
         service.touch(core.now);

@@ -115,8 +115,7 @@ pub(super) fn create(
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid)
         && !core.fails(Fault::ChatInviteNotStored)
     {
-        let sid = invite.sid.clone();
-        channel.invites.insert(&sid, None, invite);
+        channel.invites.insert(invite.sid.clone(), None, invite);
     }
     if core.fails(Fault::ChatInviteJoins) {
         member::join_by_hand(service, core, &channel_sid, identity)?;

@@ -199,10 +199,11 @@ fn served<'a>(
 }
 
 pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
-    let Upload {
+    let Part {
         bytes,
         content_type,
         file_name,
+        ..
     } = read_upload(core, call)?;
     check_content_size(core, call, bytes.len())?;
     let megabyte = if core.varies(Variant::MediaDecimalMegabytes) {
@@ -239,7 +240,8 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             Some(_) | None => core.sid("ME"),
         },
         bytes,
-        content_type,
+        // RFC 7578, 4.4: text/plain unless the part says otherwise.
+        content_type: content_type.unwrap_or_else(|| "text/plain".to_owned()),
         file_name: match service.media.rows().nth(1) {
             Some(second)
                 if second.file_name != file_name && core.fails(Fault::MediaThirdNameOfSecond) =>
@@ -256,28 +258,20 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     };
     let value = media.represent(service, core);
     if !core.fails(Fault::MediaNotStored) {
-        let sid = media.sid.clone();
-        service.media.insert(&sid, None, media);
+        service.media.insert(media.sid.clone(), None, media);
     }
     Ok(core.created(&value))
 }
 
-/// An uploaded file.
-struct Upload<'a> {
-    bytes: &'a [u8],
-    content_type: String,
-    file_name: Option<String>,
-}
-
 /// D2, Media: a multipart form with a part named `media`.
-fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
+fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Part<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
         if !call.request.body.is_empty() && core.fails(Fault::MediaRawBodyAccepted) {
-            return Ok(Upload {
+            return Ok(Part {
                 bytes: &call.request.body,
-                content_type: header.to_owned(),
-                file_name: None,
+                content_type: Some(header.to_owned()),
+                ..Part::default()
             });
         }
         return Err(Refusal::new(
@@ -292,23 +286,19 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         .into_iter()
         .find(|part| part.name == "media" || core.fails(Fault::MediaAnyPartAccepted));
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
-        return Ok(Upload {
-            bytes: &[],
-            content_type: "text/plain".to_owned(),
-            file_name: None,
-        });
+        return Ok(Part::default());
     }
-    let part =
+    let mut part =
         part.ok_or_else(|| Refusal::bad_parameter("media", "a part of this name is required"))?;
-    Ok(Upload {
-        bytes: part.bytes,
-        // RFC 7578, 4.4: text/plain unless the part says otherwise.
-        content_type: part.content_type.unwrap_or_else(|| "text/plain".to_owned()),
-        file_name: part.file_name.map(|name| match name.split_once(';') {
-            Some((start, _)) if core.fails(Fault::MediaFileNameCutAtSemicolon) => start.to_owned(),
-            _ => name,
-        }),
-    })
+    if let Some((start, _)) = part
+        .file_name
+        .as_ref()
+        .and_then(|name| name.split_once(';'))
+        && core.fails(Fault::MediaFileNameCutAtSemicolon)
+    {
+        part.file_name = Some(start.to_owned());
+    }
+    Ok(part)
 }
 
 /// D2, Media: `Content-Size` is the file's size in bytes.

@@ -154,7 +154,7 @@ fn join(
         .by_sid_mut(channel_sid)
         .expect("the channel was found above")
         .members
-        .insert(&sid, Some(&name), member);
+        .insert(sid.clone(), Some(&name), member);
     Ok(sid)
 }
 
@@ -287,8 +287,7 @@ pub(super) fn create(
     {
         let mut twin = channel.members.find(&sid, false)?.clone();
         twin.sid = core.sid("MB");
-        let sid = twin.sid.clone();
-        channel.members.insert(&sid, None, twin);
+        channel.members.insert(twin.sid.clone(), None, twin);
     }
     let channel = service.channels.find(&channel_sid, false)?;
     let value = channel

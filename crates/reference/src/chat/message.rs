@@ -262,7 +262,7 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
         }
         let counted = channel.messages.len() - channel.uncounted;
         let counted = core.read_or_stale(Fault::ChatRaceMessagesCount, || counted);
-        channel.messages.insert(&sid, None, message);
+        channel.messages.insert(sid.clone(), None, message);
         channel.uncounted = channel.messages.len() - counted - 1;
         channel.kind = core.read_or_stale(Fault::ChatRaceChannelType, || channel.kind.clone());
     }

@@ -74,11 +74,8 @@ impl Chat {
             ("POST", ["v2", "Services"]) => service::create(&mut self.services, core, call),
             ("GET", ["v2", "Services"]) => service::read(&self.services, core, call),
             (_, ["v2", "Services", sid, rest @ ..]) => {
-                if core.fails(Fault::ChatIdentityUniqueAcrossServices) {
-                    self.refuse_foreign_identity(call, sid, rest)?;
-                }
-                if core.fails(Fault::ChatUniqueNameUniqueAcrossServices) {
-                    self.refuse_foreign_unique_name(call, sid, rest)?;
+                if method == "POST" {
+                    self.refuse_foreign(core, call, sid, rest)?;
                 }
                 scopes::take_over(&mut self.services, core, (method, sid), rest);
                 let sid = match rest {
@@ -203,44 +200,36 @@ impl Chat {
         hooks::control(&mut self.services, core, hook, args)
     }
 
-    /// Fault: identities are unique across services.
-    fn refuse_foreign_identity(
+    /// Faults: identities and unique names are unique across services.
+    fn refuse_foreign(
         &self,
+        core: &Core,
         call: &Call<'_>,
         sid: &str,
         rest: &[&str],
     ) -> Result<(), Refusal> {
-        let ("POST", ["Users"], Some(identity)) = (call.route().0, rest, call.form.get("Identity"))
-        else {
-            return Ok(());
+        let (name, fault, why) = match rest {
+            ["Users"] => (
+                call.form.get("Identity"),
+                Fault::ChatIdentityUniqueAcrossServices,
+                "the identity exists",
+            ),
+            ["Channels"] => (
+                call.form.get("UniqueName"),
+                Fault::ChatUniqueNameUniqueAcrossServices,
+                "the unique name exists",
+            ),
+            _ => return Ok(()),
         };
-        let elsewhere = self.services.rows().any(|service| {
-            service.sid != sid && service.users.rows().any(|u| u.identity == identity)
+        let mut others = self.services.rows().filter(|service| service.sid != sid);
+        let is_elsewhere = name.is_some_and(|name| {
+            others.any(|other| match rest {
+                ["Users"] => other.users.rows().any(|user| user.identity == name),
+                _ => other.channels.by_name(name).is_some(),
+            })
         });
-        if elsewhere {
-            return Err(Refusal::conflict("the identity exists"));
-        }
-        Ok(())
-    }
-
-    /// Fault: unique names are unique across services.
-    fn refuse_foreign_unique_name(
-        &self,
-        call: &Call<'_>,
-        sid: &str,
-        rest: &[&str],
-    ) -> Result<(), Refusal> {
-        let ("POST", ["Channels"], Some(name)) =
-            (call.route().0, rest, call.form.get("UniqueName"))
-        else {
-            return Ok(());
-        };
-        let elsewhere = self
-            .services
-            .rows()
-            .any(|service| service.sid != sid && service.channels.by_name(name).is_some());
-        if elsewhere {
-            return Err(Refusal::conflict("the unique name exists"));
+        if is_elsewhere && core.fails(fault) {
+            return Err(Refusal::conflict(why));
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ const FRIENDLY_NAME: Bound = Bound {
 
 #[derive(Clone, Debug)]
 pub(super) struct Role {
-    sid: String,
+    pub(super) sid: String,
     friendly_name: String,
     kind: String,
     permissions: Vec<String>,
@@ -77,7 +77,7 @@ pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>) -> [String; 3] 
             created: core.now,
         };
         let sid = role.sid.clone();
-        roles.insert(&sid, None, role);
+        roles.insert(sid.clone(), None, role);
         sid
     })
 }
@@ -96,12 +96,6 @@ pub(super) fn require(
             &format!("no {kind} role has this SID"),
         )),
     }
-}
-
-/// Copies a role of another service.
-pub(super) fn adopt(service: &mut Service, role: Role) {
-    let sid = role.sid.clone();
-    service.roles.insert(&sid, None, role);
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
@@ -136,8 +130,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     };
     let answer = core.created(&role.represent(service, core));
     if !core.fails(Fault::ChatRoleNotStored) {
-        let sid = role.sid.clone();
-        service.roles.insert(&sid, None, role);
+        service.roles.insert(role.sid.clone(), None, role);
     }
     Ok(answer)
 }

@@ -231,8 +231,7 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     let name = inputs::required(&call.form, "FriendlyName");
     if name.is_err() && core.fails(Fault::ChatRefusedServiceStays) {
         let service = Service::new(core, "");
-        let sid = service.sid.clone();
-        services.insert(&sid, None, service);
+        services.insert(service.sid.clone(), None, service);
     }
     let name = name?;
     let mut service = Service::new(core, name);
@@ -249,13 +248,11 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     }
     let answer = core.created(&service.represent(core));
     if !core.fails(Fault::ChatServiceNotStored) {
-        let sid = service.sid.clone();
-        services.insert(&sid, None, service);
+        services.insert(service.sid.clone(), None, service);
     }
     if core.fails(Fault::ChatServiceMadeTwice) {
         let twin = Service::new(core, name);
-        let sid = twin.sid.clone();
-        services.insert(&sid, None, twin);
+        services.insert(twin.sid.clone(), None, twin);
     }
     Ok(answer)
 }

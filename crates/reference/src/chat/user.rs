@@ -129,7 +129,7 @@ impl User {
                 consumed_index: None,
                 consumed_at: None,
             };
-            self.places.insert(channel_sid, None, place);
+            self.places.insert(channel_sid.to_owned(), None, place);
         }
         self.places
             .by_sid_mut(channel_sid)
@@ -239,7 +239,7 @@ pub(super) fn seen(service: &mut Service, core: &mut Core, identity: &str) -> St
     let sid = user.sid.clone();
     // The fault keeps the user but hides it from lookups by identity.
     let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);
-    service.users.insert(&sid, known_as.as_deref(), user);
+    service.users.insert(sid.clone(), known_as.as_deref(), user);
     sid
 }
 
@@ -305,7 +305,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     user.friendly_name = form.get("FriendlyName").map(str::to_owned);
     let value = user.represent(service, core);
     let sid = user.sid.clone();
-    service.users.insert(&sid, Some(&name), user);
+    service.users.insert(sid.clone(), Some(&name), user);
     if webhooks {
         let happening = super::delivery::Happening {
             before: "onUserAdd",

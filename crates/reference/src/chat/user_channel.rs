@@ -208,7 +208,7 @@ fn store(service: &mut Service, user_sid: &str, place: UserPath) {
         Some(stored) => *stored = place,
         None => {
             let channel_sid = place.channel_sid.clone();
-            user.places.insert(&channel_sid, None, place);
+            user.places.insert(channel_sid, None, place);
         }
     }
 }

@@ -30,7 +30,7 @@ const METHOD: Choice = Choice {
 pub(super) struct Webhook {
     pub(super) sid: String,
     pub(super) kind: String,
-    configuration: Configuration,
+    pub(super) configuration: Configuration,
     created: Timestamp,
     updated: Timestamp,
     /// The webhook before its last update.
@@ -39,61 +39,20 @@ pub(super) struct Webhook {
 
 /// Its configuration; the type determines which parts apply.
 #[derive(Clone, Debug)]
-struct Configuration {
-    url: Option<String>,
-    method: String,
+pub(super) struct Configuration {
+    pub(super) url: Option<String>,
+    pub(super) method: String,
     method_given: bool,
-    filters: Vec<String>,
-    triggers: Vec<String>,
+    /// Event names; empty for all.
+    pub(super) filters: Vec<String>,
+    pub(super) triggers: Vec<String>,
     flow_sid: Option<String>,
-    retry_count: u32,
-}
-
-/// When a webhook is called.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target<'a> {
-    /// On the named events.
-    Webhook {
-        /// Event names; empty for all.
-        filters: &'a [String],
-    },
-    /// On messages that contain a trigger.
-    Trigger {
-        /// The strings.
-        triggers: &'a [String],
-    },
-    /// Never over HTTP: a flow starts.
-    Studio,
+    pub(super) retry_count: u32,
 }
 
 impl Webhook {
-    pub(super) fn target(&self) -> Target<'_> {
-        match self.kind.as_str() {
-            "trigger" => Target::Trigger {
-                triggers: &self.configuration.triggers,
-            },
-            "studio" => Target::Studio,
-            _ => Target::Webhook {
-                filters: &self.configuration.filters,
-            },
-        }
-    }
-
-    pub(super) fn url(&self) -> Option<&str> {
-        self.configuration.url.as_deref()
-    }
-
-    pub(super) fn method(&self) -> &str {
-        &self.configuration.method
-    }
-
     pub(super) fn is_updated(&self) -> bool {
         self.before.is_some()
-    }
-
-    /// Number of retries.
-    pub(super) fn retry_count(&self) -> u32 {
-        self.configuration.retry_count
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
@@ -254,8 +213,8 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
     let kind = inputs::choice(core, "Type", kind, TYPE)?;
     let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
-    let first_url = channel.webhooks.rows().next().and_then(|w| w.url());
-    let first_url = first_url.map(str::to_owned);
+    let first_url = channel.webhooks.rows().next();
+    let first_url = first_url.and_then(|w| w.configuration.url.clone());
     let mut configuration = Configuration::new(core);
     let applied = configuration.apply(core, &call.form);
     let refusal = match applied.and_then(|()| check_count(service, core, channel, &kind)) {
@@ -287,10 +246,9 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
         if core.fails(Fault::ChatWebhookMadeTwice) {
             let mut twin = webhook.clone();
             twin.sid = core.sid("WH");
-            let sid = twin.sid.clone();
-            channel.webhooks.insert(&sid, None, twin);
+            channel.webhooks.insert(twin.sid.clone(), None, twin);
         }
-        channel.webhooks.insert(&sid, None, webhook);
+        channel.webhooks.insert(sid.clone(), None, webhook);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
