@@ -114,6 +114,7 @@ pub struct World {
     pub(super) turn: Mutex<()>,
 }
 
+#[derive(Clone)]
 pub(super) struct State {
     pub(super) reference: Reference,
     /// The reference before the last change, while a script may show it.
@@ -230,22 +231,12 @@ impl World {
     #[must_use]
     pub fn fork(&self, switch: Option<Switch>, deliver: Arc<dyn Deliver>) -> Self {
         let settings = self.settings.clone().with(switch);
-        let state = self.state();
-        let mut reference = state.reference.clone();
-        reference.switch(settings.faults.clone(), settings.variants.clone());
-        let state = State {
-            reference,
-            before: state.before.clone(),
-            script: state.script.clone(),
-            faults: settings.faults.clone(),
-            variants: settings.variants.clone(),
-            seed: state.seed,
-            begun_with: state.begun_with.clone(),
-            since: state.since.clone(),
-            last_change: state.last_change,
-            generation: state.generation,
-            lease: state.lease.clone(),
-        };
+        let mut state = self.state().clone();
+        state
+            .reference
+            .switch(settings.faults.clone(), settings.variants.clone());
+        state.faults.clone_from(&settings.faults);
+        state.variants.clone_from(&settings.variants);
         Self {
             settings,
             beginning: self.beginning.clone(),
