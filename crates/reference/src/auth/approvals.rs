@@ -85,12 +85,8 @@ impl Approvals {
         user: User,
     ) -> Result<Value, Failure> {
         let asked = Parameters::read(core, call);
-        let others = self.by_uuid.values_mut();
-        for other in others.filter(|other| other.user.auth_id == user.auth_id) {
-            if asked.is_err()
-                && other.status == Status::Pending
-                && core.fails(Fault::AuthRefusedRequestExpiresOthers)
-            {
+        for other in self.pending_of(user.auth_id) {
+            if asked.is_err() && core.fails(Fault::AuthRefusedRequestExpiresOthers) {
                 other.status = Status::Expired;
             }
         }
@@ -116,9 +112,8 @@ impl Approvals {
                 other.record = record_id(core);
             }
         }
-        let others = self.by_uuid.values_mut();
-        for other in others.filter(|other| other.user.auth_id == user.auth_id) {
-            if other.status == Status::Pending && core.fails(Fault::AuthNewRequestRestartsOthers) {
+        for other in self.pending_of(user.auth_id) {
+            if core.fails(Fault::AuthNewRequestRestartsOthers) {
                 other.began_at = core.now;
             }
         }
@@ -133,6 +128,11 @@ impl Approvals {
         });
         self.by_uuid.insert(approval.uuid.clone(), approval);
         Ok(json!({"approval_request": shown, "success": true}))
+    }
+
+    fn pending_of(&mut self, auth_id: u64) -> impl Iterator<Item = &mut Approval> {
+        let all = self.by_uuid.values_mut();
+        all.filter(move |one| one.user.auth_id == auth_id && one.status == Status::Pending)
     }
 
     /// Faults: omitted parameters are those of the user's previous request.
@@ -306,10 +306,7 @@ impl Approvals {
             approval.call_back(core, callbacks);
         }
         let user = approval.user.auth_id;
-        let others = self.by_uuid.values_mut().filter(|other| {
-            other.user.auth_id == user && other.status == Status::Pending && other.uuid != uuid
-        });
-        for other in others {
+        for other in self.pending_of(user).filter(|other| other.uuid != uuid) {
             if core.fails(Fault::AuthAnswerTakesAll) {
                 other.status = reaction.outcome(core);
                 other.processed_at = Some(core.now);

@@ -3,7 +3,7 @@
 use super::delivery::{self, Happening};
 use super::inputs::{self, Bound, Choice};
 use super::invite::Invite;
-use super::member::{self, Member};
+use super::member::{self, Joining, Member};
 use super::message::Message;
 use super::pages;
 use super::service::Service;
@@ -137,12 +137,11 @@ pub(super) fn find<'a>(
     core: &Core,
     key: &str,
 ) -> Result<&'a Channel, Refusal> {
-    service.channels.find(key, true).or_else(|refusal| {
-        service
-            .channels
-            .by_name_in_any_case(key)
-            .filter(|_| core.fails(Fault::ChatChannelPathAnyCase))
-            .ok_or(refusal)
+    let channels = &service.channels;
+    channels.find(key, true).or_else(|refusal| {
+        let other = channels.by_name_in_any_case(key);
+        let found = other.filter(|_| core.fails(Fault::ChatChannelPathAnyCase));
+        found.ok_or(refusal)
     })
 }
 
@@ -265,7 +264,8 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         service.touch(core.now);
     }
     if core.varies(Variant::ChatCreatorJoins) && creator != SYSTEM {
-        member::join_as_creator(service, core, &sid, &creator)?;
+        let joining = Joining::by_hand(&creator, None, core.now);
+        member::join(service, core, &sid, joining)?;
     }
     let value = service.channels.find(&sid, false)?.represent(service, core);
     if let Some(refusal) = refusal {
@@ -396,20 +396,16 @@ fn asked_of_v3(core: &Core, call: &Call<'_>) -> Result<(Option<String>, Option<S
     Ok((kind, messaging))
 }
 
-fn announce(service: &Service, core: &mut Core, sid: &str, [before, after]: [&'static str; 2]) {
+fn announce(service: &Service, core: &mut Core, sid: &str, names: [&'static str; 2]) {
     let Some(channel) = service.channels.by_sid(sid) else {
         return;
     };
-    let happening = Happening {
-        before,
-        after,
-        fields: vec![
-            ("ChannelSid", sid.to_owned()),
-            ("ChannelType", channel.kind.clone()),
-            ("Attributes", channel.attributes.clone()),
-            ("CreatedBy", channel.created_by.clone()),
-        ],
-        message_body: None,
-    };
+    let fields = [
+        ("ChannelSid", sid),
+        ("ChannelType", &channel.kind),
+        ("Attributes", &channel.attributes),
+        ("CreatedBy", &channel.created_by),
+    ];
+    let happening = Happening::new(names, &fields);
     delivery::announce(core, service, Some(channel), &happening);
 }

@@ -31,6 +31,21 @@ pub(super) struct Happening {
     pub(super) message_body: Option<String>,
 }
 
+impl Happening {
+    /// An event that is no message.
+    pub(super) fn new([before, after]: [&'static str; 2], fields: &[(&'static str, &str)]) -> Self {
+        let fields = fields.iter();
+        Self {
+            before,
+            after,
+            fields: fields
+                .map(|(name, text)| (*name, (*text).to_owned()))
+                .collect(),
+            message_body: None,
+        }
+    }
+}
+
 /// One webhook request to queue.
 struct Outgoing<'a> {
     url: &'a str,

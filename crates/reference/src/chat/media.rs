@@ -32,8 +32,7 @@ pub(super) struct Media {
 
 impl Media {
     fn represent(&self, service: &Service, core: &Core) -> Value {
-        let base = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
-        let url = |below: &[&str]| url_of(&core.origin, &[&base[..], below].concat());
+        let url = |below| self.url(service, core, below);
         let direct = self.direct(service, core);
         let size = if core.fails(Fault::MediaSizeOfBody) {
             self.body_bytes
@@ -69,19 +68,16 @@ impl Media {
         })
     }
 
+    /// Its URL, or one below it. Also under the variant of relative links, the links of media are absolute.
+    fn url(&self, service: &Service, core: &Core, below: &[&str]) -> String {
+        let own = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
+        url_of(&core.origin, &[&own[..], below].concat())
+    }
+
     /// The temporary URL with its permission.
     fn direct(&self, service: &Service, core: &Core) -> String {
         let expires = core.now.as_second() + TEMPORARY_SECONDS;
-        let path = [
-            "media",
-            "v1",
-            "Services",
-            &service.sid,
-            "Media",
-            &self.sid,
-            "Direct",
-        ];
-        let url = url_of(&core.origin, &path);
+        let url = self.url(service, core, &["Direct"]);
         let signature = self.signature(expires);
         format!("{url}?Expires={expires}&Signature={signature}")
     }

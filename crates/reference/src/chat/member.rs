@@ -56,7 +56,7 @@ impl Member {
 
 /// A member to create, from a request or hook.
 #[derive(Debug)]
-struct Joining<'a> {
+pub(super) struct Joining<'a> {
     identity: &'a str,
     role_sid: Option<&'a str>,
     attributes: Option<String>,
@@ -67,7 +67,7 @@ struct Joining<'a> {
 
 impl<'a> Joining<'a> {
     /// A member with only an identity and possibly a role.
-    fn by_hand(identity: &'a str, role_sid: Option<&'a str>, now: Timestamp) -> Self {
+    pub(super) fn by_hand(identity: &'a str, role_sid: Option<&'a str>, now: Timestamp) -> Self {
         Self {
             identity,
             role_sid,
@@ -80,7 +80,7 @@ impl<'a> Joining<'a> {
 }
 
 /// Adds an identity as a member within the limits of the service.
-fn join(
+pub(super) fn join(
     service: &mut Service,
     core: &mut Core,
     channel_sid: &str,
@@ -295,13 +295,7 @@ pub(super) fn create(
         .find(&sid, false)?
         .represent(service, channel, core);
     if webhooks {
-        announce(
-            service,
-            core,
-            &channel_sid,
-            &sid,
-            ["onMemberAdd", "onMemberAdded"],
-        );
+        announce(service, core, &channel_sid, &sid, ADDED);
     }
     Ok(core.created(&value))
 }
@@ -328,21 +322,6 @@ fn change_namesake(
     }
 }
 
-/// Adds the creator of a channel, under the variant that a creator is a member.
-pub(super) fn join_as_creator(
-    service: &mut Service,
-    core: &mut Core,
-    channel_sid: &str,
-    identity: &str,
-) -> Result<String, Refusal> {
-    join(
-        service,
-        core,
-        channel_sid,
-        Joining::by_hand(identity, None, core.now),
-    )
-}
-
 /// A person joins a channel on a device, with the role of an invitation.
 pub(super) fn join_by_hand(
     service: &mut Service,
@@ -357,13 +336,7 @@ pub(super) fn join_by_hand(
         .and_then(|place| place.invited_role.clone());
     let joining = Joining::by_hand(identity, invited_role.as_deref(), core.now);
     let sid = join(service, core, channel_sid, joining)?;
-    announce(
-        service,
-        core,
-        channel_sid,
-        &sid,
-        ["onMemberAdd", "onMemberAdded"],
-    );
+    announce(service, core, channel_sid, &sid, ADDED);
     Ok(sid)
 }
 
@@ -381,13 +354,7 @@ pub(super) fn leave_by_hand(
         .by_name(&name)
         .ok_or_else(Refusal::not_found)?;
     let (sid, user_sid) = (member.sid.clone(), member.user_sid.clone());
-    announce(
-        service,
-        core,
-        channel_sid,
-        &sid,
-        ["onMemberRemove", "onMemberRemoved"],
-    );
+    announce(service, core, channel_sid, &sid, REMOVED);
     if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
         if core.fails(Fault::ChatLeftMemberListed) {
             channel.members.forget(&sid);
@@ -417,24 +384,11 @@ pub(super) fn leave_by_hand(
 
 /// The member with that SID or identity (D2, Conventions).
 fn find<'a>(channel: &'a Channel, core: &Core, key: &str) -> Result<&'a Member, Refusal> {
-    let key = user::in_path(core, key);
-    let plain = key.replace('é', "e");
-    let key = if plain != *key && core.fails(Fault::ChatMemberPathAccentless) {
-        plain.into()
-    } else {
-        key
-    };
-    match channel.members.find(&key, false) {
-        Err(_) => channel.members.find(&user::name_of(core, &key), true),
-        found => found,
-    }
-    .or_else(|refusal| {
-        channel
-            .members
-            .by_name_in_any_case(&key)
-            .filter(|_| core.fails(Fault::ChatMemberPathAnyCase))
-            .ok_or(refusal)
-    })
+    let faults = [
+        Fault::ChatMemberPathAccentless,
+        Fault::ChatMemberPathAnyCase,
+    ];
+    user::find_in(&channel.members, core, key, faults)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str) -> Answer {
@@ -602,8 +556,7 @@ pub(super) fn update(
         store(service, &channel_sid, before);
     }
     if webhooks {
-        let names = ["onMemberUpdate", "onMemberUpdated"];
-        announce(service, core, &channel_sid, &member.sid, names);
+        announce(service, core, &channel_sid, &member.sid, UPDATED);
     }
     Ok(core.ok(&value))
 }
@@ -714,29 +667,29 @@ fn store(service: &mut Service, channel_sid: &str, member: Member) {
     *stored = member;
 }
 
+/// Names of the events when a member comes, changes and leaves.
+const ADDED: [&str; 2] = ["onMemberAdd", "onMemberAdded"];
+const UPDATED: [&str; 2] = ["onMemberUpdate", "onMemberUpdated"];
+const REMOVED: [&str; 2] = ["onMemberRemove", "onMemberRemoved"];
+
 fn announce(
     service: &Service,
     core: &mut Core,
     channel_sid: &str,
     member_sid: &str,
-    [before, after]: [&'static str; 2],
+    names: [&'static str; 2],
 ) {
-    let Some(channel) = service.channels.by_sid(channel_sid) else {
-        return;
-    };
-    let Some(member) = channel.members.by_sid(member_sid) else {
-        return;
-    };
-    let happening = Happening {
-        before,
-        after,
-        fields: vec![
-            ("ChannelSid", channel.sid.clone()),
-            ("MemberSid", member.sid.clone()),
-            ("Identity", member.identity.clone()),
-            ("RoleSid", member.role_sid.clone()),
-        ],
-        message_body: None,
-    };
-    delivery::announce(core, service, Some(channel), &happening);
+    let channel = service.channels.by_sid(channel_sid);
+    if let Some(channel) = channel
+        && let Some(member) = channel.members.by_sid(member_sid)
+    {
+        let fields = [
+            ("ChannelSid", channel.sid.as_str()),
+            ("MemberSid", &member.sid),
+            ("Identity", &member.identity),
+            ("RoleSid", &member.role_sid),
+        ];
+        let happening = Happening::new(names, &fields);
+        delivery::announce(core, service, Some(channel), &happening);
+    }
 }

@@ -11,6 +11,8 @@ use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
+/// Names of the events when a message is sent.
+pub(super) const SENT: [&str; 2] = ["onMessageSend", "onMessageSent"];
 /// Default author (D2, Message).
 const SYSTEM: &str = "system";
 
@@ -276,18 +278,15 @@ fn announce(service: &Service, core: &mut Core, channel: &Channel, message: &Mes
         return;
     }
     let is_unheard = message.attachment.is_some() && core.fails(Fault::ChatTriggerDeafToMedia);
-    let happening = Happening {
-        before: "onMessageSend",
-        after: "onMessageSent",
-        fields: vec![
-            ("ChannelSid", channel.sid.clone()),
-            ("MessageSid", message.sid.clone()),
-            ("Index", message.index.to_string()),
-            ("From", message.from.clone()),
-            ("Body", body.clone()),
-            ("Attributes", message.attributes.clone()),
-        ],
-        message_body: (!is_unheard).then_some(body),
-    };
+    let fields = [
+        ("ChannelSid", channel.sid.as_str()),
+        ("MessageSid", &message.sid),
+        ("Index", &message.index.to_string()),
+        ("From", &message.from),
+        ("Body", &body),
+        ("Attributes", &message.attributes),
+    ];
+    let mut happening = Happening::new(SENT, &fields);
+    happening.message_body = (!is_unheard).then_some(body);
     delivery::announce(core, service, Some(channel), &happening);
 }

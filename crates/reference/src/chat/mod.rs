@@ -127,12 +127,8 @@ impl Chat {
             && inputs::webhooks_enabled(core, call)
             && core.fails(Fault::ChatRefusedMessageCallsWebhooks)
         {
-            let happening = delivery::Happening {
-                before: "onMessageSend",
-                after: "onMessageSent",
-                fields: Vec::new(),
-                message_body: call.form.get("Body").map(str::to_owned),
-            };
+            let mut happening = delivery::Happening::new(message::SENT, &[]);
+            happening.message_body = call.form.get("Body").map(str::to_owned);
             delivery::announce(core, service, service.channels.by_sid(channel), &happening);
         }
     }

@@ -1,5 +1,6 @@
 //! Users: known to a service by an identity that the application chooses; also their places in channels.
 
+use super::delivery::{self, Happening};
 use super::inputs;
 use super::pages;
 use super::role;
@@ -195,23 +196,27 @@ pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
 
 /// The user with that SID or identity (D2, Conventions).
 pub(super) fn find<'a>(service: &'a Service, core: &Core, key: &str) -> Result<&'a User, Refusal> {
-    let key = in_path(core, key);
+    let faults = [Fault::ChatUserPathAccentless, Fault::ChatUserPathAnyCase];
+    find_in(&service.users, core, key, faults)
+}
+
+/// The row with that SID or identity.
+pub(super) fn find_in<'a, T>(
+    table: &'a Table<T>,
+    core: &Core,
+    key: &str,
+    [accentless, any_case]: [Fault; 2],
+) -> Result<&'a T, Refusal> {
+    let mut key = in_path(core, key);
     let plain = key.replace('é', "e");
-    let key = if plain != *key && core.fails(Fault::ChatUserPathAccentless) {
-        plain.into()
-    } else {
-        key
-    };
-    match service.users.find(&key, false) {
-        Err(_) => service.users.find(&name_of(core, &key), true),
-        found => found,
+    if plain != *key && core.fails(accentless) {
+        key = plain.into();
     }
-    .or_else(|refusal| {
-        service
-            .users
-            .by_name_in_any_case(&key)
-            .filter(|_| core.fails(Fault::ChatUserPathAnyCase))
-            .ok_or(refusal)
+    let found = table.find(&key, false);
+    let found = found.or_else(|_| table.find(&name_of(core, &key), true));
+    found.or_else(|refusal| {
+        let other = table.by_name_in_any_case(&key);
+        other.filter(|_| core.fails(any_case)).ok_or(refusal)
     })
 }
 
@@ -307,13 +312,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let sid = user.sid.clone();
     service.users.insert(sid.clone(), Some(&name), user);
     if webhooks {
-        let happening = super::delivery::Happening {
-            before: "onUserAdd",
-            after: "onUserAdded",
-            fields: vec![("UserSid", sid), ("Identity", identity.to_owned())],
-            message_body: None,
-        };
-        super::delivery::announce(core, service, None, &happening);
+        let fields = [("UserSid", sid.as_str()), ("Identity", identity)];
+        let happening = Happening::new(["onUserAdd", "onUserAdded"], &fields);
+        delivery::announce(core, service, None, &happening);
     }
     Ok(core.created(&value))
 }

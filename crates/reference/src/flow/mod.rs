@@ -159,19 +159,15 @@ impl Flow {
     }
 
     fn flow(&self, sid: &str) -> Result<&FlowResource, Refusal> {
-        self.flows
-            .iter()
-            .find(|flow| flow.sid == sid)
-            .filter(|flow| !flow.deleted)
-            .ok_or_else(Refusal::not_found)
+        let found = self.flows.iter().find(|flow| flow.sid == sid);
+        let there = found.filter(|flow| !flow.deleted);
+        there.ok_or_else(Refusal::not_found)
     }
 
     fn flow_mut(&mut self, sid: &str) -> Result<&mut FlowResource, Refusal> {
-        self.flows
-            .iter_mut()
-            .find(|flow| flow.sid == sid)
-            .filter(|flow| !flow.deleted)
-            .ok_or_else(Refusal::not_found)
+        let found = self.flows.iter_mut().find(|flow| flow.sid == sid);
+        let there = found.filter(|flow| !flow.deleted);
+        there.ok_or_else(Refusal::not_found)
     }
 
     fn next_sequence(&mut self) -> u64 {
@@ -200,7 +196,7 @@ impl Flow {
         } else {
             Order::Ascending
         };
-        let url = url_of(core.link_origin(), &["flow", "v1", "Flows"]);
+        let url = url(core, &[]);
         Listing::new("flows", url, order).page(core, call, items)
     }
 
@@ -302,6 +298,12 @@ const CREDENTIALS: CredentialFaults = CredentialFaults {
         (Fault::FlowDeleteOpen, credentials::open_delete),
     ],
 };
+
+/// The URL of a flow or of a resource below it.
+fn url(core: &Core, below: &[&str]) -> String {
+    let path = [&["flow", "v1", "Flows"], below].concat();
+    url_of(core.link_origin(), &path)
+}
 
 /// D3, Endpoints: executions and steps are listed most recent first.
 fn most_recent_first(core: &Core, turned: Fault) -> Order {

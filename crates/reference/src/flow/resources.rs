@@ -1,6 +1,6 @@
 //! Flow, execution and step: state and representations (D3, Resources).
 
-use super::{Core, Fault, Refusal, Variant, url_of};
+use super::{Core, Fault, Refusal, Variant, url};
 use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -94,46 +94,37 @@ impl FlowResource {
     }
 
     pub(super) fn execution(&self, sid: &str) -> Result<&Execution, Refusal> {
-        self.executions
+        let found = self
+            .executions
             .iter()
-            .find(|execution| execution.sid == sid)
-            .ok_or_else(Refusal::not_found)
+            .find(|execution| execution.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     /// A step of any of its executions.
     pub(super) fn any_step(&self, sid: &str) -> Result<&Step, Refusal> {
-        self.executions
-            .iter()
-            .flat_map(|execution| &execution.steps)
-            .find(|step| step.sid == sid)
-            .ok_or_else(Refusal::not_found)
+        let mut steps = self.executions.iter().flat_map(|one| &one.steps);
+        let found = steps.find(|step| step.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     pub(super) fn execution_mut(&mut self, sid: &str) -> Result<&mut Execution, Refusal> {
-        self.executions
-            .iter_mut()
-            .find(|execution| execution.sid == sid)
-            .ok_or_else(Refusal::not_found)
+        let found = self.executions.iter_mut().find(|one| one.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     pub(super) fn url(&self, core: &Core) -> String {
-        url_of(core.link_origin(), &["flow", "v1", "Flows", &self.sid])
+        url(core, &[&self.sid])
     }
 
     pub(super) fn represent(&self, core: &Core) -> Value {
         let url = self.url(core);
-        let mut links = json!({
-            "engagements": format!("{url}/Engagements"),
-            "executions": match &self.first_sid {
-                Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
-                    format!("{}/Executions", url.replace(&self.sid, first))
-                }
-                _ => format!("{url}/Executions"),
-            },
-        });
-        if core.varies(Variant::FlowMoreLinks) {
-            links["test_users"] = json!(format!("{url}/TestUsers"));
-        }
+        let executions = match &self.first_sid {
+            Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
+                url.replace(&self.sid, first)
+            }
+            _ => url.clone(),
+        };
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
@@ -143,29 +134,22 @@ impl FlowResource {
             "date_created": core.date(self.created),
             "date_updated": self.updated.map(|at| core.date(at)),
             "url": url,
-            "links": links,
+            "links": {
+                "engagements": format!("{url}/Engagements"),
+                "executions": format!("{executions}/Executions"),
+            },
         })
     }
 }
 
 impl Execution {
     pub(super) fn step(&self, sid: &str) -> Result<&Step, Refusal> {
-        self.steps
-            .iter()
-            .find(|step| step.sid == sid)
-            .ok_or_else(Refusal::not_found)
+        let found = self.steps.iter().find(|step| step.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     pub(super) fn url(&self, core: &Core) -> String {
-        let path = [
-            "flow",
-            "v1",
-            "Flows",
-            &self.flow_sid,
-            "Executions",
-            &self.sid,
-        ];
-        url_of(core.link_origin(), &path)
+        url(core, &[&self.flow_sid, "Executions", &self.sid])
     }
 
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
@@ -188,16 +172,6 @@ impl Execution {
 
     pub(super) fn represent(&self, core: &Core) -> Value {
         let url = self.url(core);
-        let mut links = json!({
-            "steps": format!("{url}/Steps"),
-            "execution_context": format!("{url}/Context"),
-        });
-        if core.varies(Variant::FlowMoreLinks) {
-            links["flow"] = json!(url_of(
-                core.link_origin(),
-                &["flow", "v1", "Flows", &self.flow_sid]
-            ));
-        }
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
@@ -209,7 +183,10 @@ impl Execution {
             "date_created": core.date(self.created),
             "date_updated": core.date(self.updated),
             "url": url,
-            "links": links,
+            "links": {
+                "steps": format!("{url}/Steps"),
+                "execution_context": format!("{url}/Context"),
+            },
         })
     }
 }
@@ -224,23 +201,14 @@ impl Step {
     }
 
     pub(super) fn represent(&self, core: &Core) -> Value {
-        let execution = [
-            "flow",
-            "v1",
-            "Flows",
+        let below = [
             &self.flow_sid,
             "Executions",
             &self.execution_sid,
+            "Steps",
+            &self.sid,
         ];
-        let url = format!(
-            "{}/Steps/{}",
-            url_of(core.link_origin(), &execution),
-            self.sid
-        );
-        let mut links = json!({"step_context": format!("{url}/Context")});
-        if core.varies(Variant::FlowMoreLinks) {
-            links["execution"] = json!(url_of(core.link_origin(), &execution));
-        }
+        let url = url(core, &below);
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
@@ -254,7 +222,7 @@ impl Step {
             "date_created": core.date(self.created),
             "date_updated": self.updated.map(|at| core.date(at)),
             "url": url,
-            "links": links,
+            "links": {"step_context": format!("{url}/Context")},
         })
     }
 }
