@@ -382,38 +382,23 @@ mod tests {
     #[test]
     fn previous_links_lead_back_the_same_pages() {
         let core = core_with(&[]);
-        let there = walk(
-            &core,
-            Order::Ascending,
-            7,
-            "/flow/items?PageSize=3",
-            "next_page_url",
-        );
+        let start = "/flow/items?PageSize=3";
+        let there = walk(&core, Order::Ascending, 7, start, "next_page_url");
         assert_eq!(there, [vec![1, 2, 3], vec![4, 5, 6], vec![7]]);
         let last = "/flow/items?PageSize=3&Page=2&PageToken=PA6";
         let back = walk(&core, Order::Ascending, 7, last, "previous_page_url");
         assert_eq!(back, [vec![7], vec![4, 5, 6], vec![1, 2, 3]]);
         // The item of a token may be gone.
-        let page = read(
-            &core,
-            Order::Ascending,
-            &[1, 2, 4],
-            "/flow/items?PageToken=PA3",
-        )
-        .unwrap();
+        let target = "/flow/items?PageToken=PA3";
+        let page = read(&core, Order::Ascending, &[1, 2, 4], target).unwrap();
         assert_eq!(page["items"], json!([4]));
     }
 
     #[test]
     fn meta_has_its_seven_keys_and_links_keep_the_filters() {
         let core = core_with(&[]);
-        let page = read(
-            &core,
-            Order::Ascending,
-            &[1, 2, 3],
-            "/flow/items?PageSize=2&Page=4",
-        )
-        .unwrap();
+        let target = "/flow/items?PageSize=2&Page=4";
+        let page = read(&core, Order::Ascending, &[1, 2, 3], target).unwrap();
         let base = "http://x/flow/items?Kind=a+b&PageSize=2";
         let expected = json!({
             "page": 4,
@@ -431,15 +416,9 @@ mod tests {
     fn page_sizes_are_bounded() {
         let many: Vec<u64> = (1..=1100).collect();
         let check = |core: &Core, query: &str, shown: Option<usize>| {
-            let page = read(
-                core,
-                Order::Ascending,
-                &many,
-                &format!("/flow/items{query}"),
-            );
-            let count = page
-                .ok()
-                .map(|page| page["items"].as_array().unwrap().len());
+            let target = format!("/flow/items{query}");
+            let page = read(core, Order::Ascending, &many, &target).ok();
+            let count = page.map(|page| page["items"].as_array().unwrap().len());
             assert_eq!(count, shown, "{query}");
         };
         let core = core_with(&[]);

@@ -142,21 +142,6 @@ mod tests {
     }
 
     #[test]
-    fn late_writes_show_a_race_under_its_fault_only() {
-        for fault in [None, Some(Fault::ChatRaceIndex)] {
-            let (mut reference, messages, now) = with_messages(fault);
-            let stale = messages.each_ref().map(|m| reference.read_early(m, now));
-            let mut indexes = Vec::new();
-            for (message, stale) in messages.iter().zip(stale) {
-                assert_eq!(stale.is_some(), fault.is_some());
-                let response = reference.write_late(message, now, stale.unwrap_or_default());
-                indexes.push(parsed(&response)["index"].clone());
-            }
-            assert_eq!(indexes[0] == indexes[1], fault.is_some(), "{fault:?}");
-        }
-    }
-
-    #[test]
     fn a_request_alone_shows_no_race_and_asks_for_none() {
         let (mut reference, messages, now) = with_messages(Some(Fault::ChatRaceIndex));
         let [one, two] = messages.map(|message| parsed(&reference.handle(&message, now)));
@@ -179,23 +164,5 @@ mod tests {
                 .iter()
                 .all(|fault| asked.contains(&Switch::Fault(*fault)))
         );
-    }
-
-    #[test]
-    fn contention_is_refused_only_under_its_variations() {
-        for (variant, status) in [
-            (None, None),
-            (Some(Variant::Serial), None),
-            (Some(Variant::Contended409), Some(409)),
-            (Some(Variant::Contended429), Some(429)),
-            (Some(Variant::Contended503), Some(503)),
-        ] {
-            let reference = Client::new(&[], variant.as_slice()).reference;
-            assert_eq!(
-                reference.contention_refusal().map(|refusal| refusal.status),
-                status
-            );
-            assert_eq!(reference.is_serial(), variant == Some(Variant::Serial));
-        }
     }
 }

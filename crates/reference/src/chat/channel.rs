@@ -153,12 +153,9 @@ pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
 
 /// The channels that a service's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service
-        .channels
-        .iter()
-        .map(|(sequence, channel)| (sequence, || channel.represent(service, core)));
-    let url = service.url(core, &["Channels"]);
-    pages::list(core, "channels", url).page(core, call, items)
+    let list = ("channels", service.url(core, &["Channels"]));
+    let show = |channel: &Channel| channel.represent(service, core);
+    pages::all(core, call, list, &service.channels, show)
 }
 
 /// The type of a new channel.

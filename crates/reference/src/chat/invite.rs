@@ -126,12 +126,9 @@ pub(super) fn create(
 /// The invites that a channel's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
-    let items = channel
-        .invites
-        .iter()
-        .map(|(sequence, invite)| (sequence, || invite.represent(service, channel, core)));
     let url = service.url(core, &["Channels", &channel.sid, "Invites"]);
-    pages::list(core, "invites", url).page(core, call, items)
+    let show = |invite: &Invite| invite.represent(service, channel, core);
+    pages::all(core, call, ("invites", url), &channel.invites, show)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {

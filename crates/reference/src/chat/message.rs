@@ -83,12 +83,9 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
 /// The messages that a channel's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
-    let items = channel
-        .messages
-        .iter()
-        .map(|(sequence, message)| (sequence, || message.represent(service, channel, core)));
     let url = service.url(core, &["Channels", &channel.sid, "Messages"]);
-    pages::list(core, "messages", url).page(core, call, items)
+    let show = |message: &Message| message.represent(service, channel, core);
+    pages::all(core, call, ("messages", url), &channel.messages, show)
 }
 
 pub(super) fn create(

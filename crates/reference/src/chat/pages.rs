@@ -1,8 +1,10 @@
 //! Lists of chat: keys, page sizes and filters. `listing` cuts the pages.
 
+use super::table::Table;
 use crate::listing::{Listing, Order};
-use crate::{Call, Core, Fault, Refusal, Variant};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
+use serde_json::Value;
 
 /// The other maximum that D2 gives for user channels.
 const USER_CHANNELS_OTHER_MAX: u64 = 50;
@@ -112,6 +114,18 @@ pub(super) fn list<'a>(core: &Core, key: &'a str, url: String) -> Listing<'a> {
         Order::Ascending
     };
     Listing::new(key, url, order)
+}
+
+/// Returns the requested page of all rows.
+pub(super) fn all<T>(
+    core: &Core,
+    call: &Call<'_>,
+    (key, url): (&str, String),
+    rows: &Table<T>,
+    show: impl Fn(&T) -> Value,
+) -> Answer {
+    let items = rows.iter().map(|(sequence, row)| (sequence, || show(row)));
+    list(core, key, url).page(core, call, items)
 }
 
 /// The list of a user's channels, for which D2 gives two largest pages.

@@ -137,11 +137,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
 
 /// The roles that a service's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service
-        .roles
-        .iter()
-        .map(|(sequence, role)| (sequence, || role.represent(service, core)));
-    pages::list(core, "roles", service.url(core, &["Roles"])).page(core, call, items)
+    let list = ("roles", service.url(core, &["Roles"]));
+    let show = |role: &Role| role.represent(service, core);
+    pages::all(core, call, list, &service.roles, show)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {

@@ -256,15 +256,13 @@ pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
 
 /// The users that a service's link points to. D2, User: online and notifiable are null in lists.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service.users.iter().map(|(sequence, user)| {
-        (sequence, move || {
-            let mut value = user.represent(service, core);
-            value["is_online"] = Value::Null;
-            value["is_notifiable"] = Value::Null;
-            value
-        })
-    });
-    pages::list(core, "users", service.url(core, &["Users"])).page(core, call, items)
+    let list = ("users", service.url(core, &["Users"]));
+    pages::all(core, call, list, &service.users, |user| {
+        let mut value = user.represent(service, core);
+        value["is_online"] = Value::Null;
+        value["is_notifiable"] = Value::Null;
+        value
+    })
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
