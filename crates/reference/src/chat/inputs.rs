@@ -3,6 +3,7 @@
 use crate::{Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::ids;
+use std::str::FromStr;
 
 /// Longest friendly and unique names of channels and friendly names of roles (D2, Limits).
 pub(super) const NAME_CHARS_MAX: usize = 64;
@@ -66,24 +67,17 @@ pub(super) fn choice(
 
 /// A non-negative integer, if present.
 pub(super) fn index(params: &Params, name: &str) -> Result<Option<u64>, Refusal> {
-    params
-        .get(name)
-        .map(|text| {
-            text.parse()
-                .map_err(|_| Refusal::bad_parameter(name, "a number from 0"))
-        })
-        .transpose()
+    parsed(params, name, "a number from 0")
 }
 
 /// A `date-time`, if present.
 pub(super) fn date(params: &Params, name: &str) -> Result<Option<Timestamp>, Refusal> {
-    params
-        .get(name)
-        .map(|text| {
-            text.parse()
-                .map_err(|_| Refusal::bad_parameter(name, "a date-time"))
-        })
-        .transpose()
+    parsed(params, name, "a date-time")
+}
+
+fn parsed<T: FromStr>(params: &Params, name: &str, what: &str) -> Result<Option<T>, Refusal> {
+    let value = params.get(name).map(str::parse).transpose();
+    value.map_err(|_| Refusal::bad_parameter(name, what))
 }
 
 /// `DateCreated` and `DateUpdated`, which only a backup restore sends (D2, Endpoints: Channel).
