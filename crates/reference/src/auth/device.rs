@@ -2,6 +2,7 @@
 
 use super::approvals::Approval;
 use super::{Auth, application, phone_arg};
+use crate::effects::Operation;
 use crate::{Core, Done, Fault, Variant, hook};
 use serde_json::{Value, json};
 
@@ -17,9 +18,8 @@ impl Auth {
             let is_lost = place == 0
                 && (core.varies(Variant::AuthFirstPushLost)
                     || core.fails(Fault::AuthLostPushHidesRequest));
-            let is_pushed = !is_lost && !core.fails(Fault::AuthPushMissing);
             if core.fails(Fault::AuthDeviceShowsNothing)
-                || !is_pushed && core.fails(Fault::AuthLostPushHidesRequest)
+                || is_lost && core.fails(Fault::AuthLostPushHidesRequest)
             {
                 return None;
             }
@@ -27,7 +27,9 @@ impl Auth {
                 true => newest,
                 false => &request.asked.message,
             };
-            Some(item(core, request, first, is_pushed.then_some(push)))
+            let item = item(core, request, first, (!is_lost).then_some(push));
+            let shown = core.with_effects(&Operation::callback("device-request"), &item);
+            Some(shown.into_owned())
         });
         let mut shown: Vec<Value> = shown.collect();
         if core.varies(Variant::AuthDeviceShowsOthers) {
@@ -45,24 +47,9 @@ fn item(core: &Core, request: &Approval, first: &str, push: Option<&str>) -> Val
         false => &request.asked.message,
     };
     let mut details = request.asked.details.clone();
-    if core.fails(Fault::AuthDeviceDetailsMissing) {
-        details.clear();
-    }
-    if core.fails(Fault::AuthDetailsTimestampMissing) {
-        details.remove("timestamp");
-    }
     if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
         details.extend(request.asked.hidden_details.clone());
     }
-    let own = request
-        .logo()
-        .filter(|logo| *logo != application::LOGO)
-        .filter(|_| !core.fails(Fault::AuthDeviceOwnLogoIgnored));
-    let logo = match own {
-        Some(own) => json!(own),
-        None if core.fails(Fault::AuthDeviceDefaultLogoMissing) => Value::Null,
-        None => json!(application::LOGO),
-    };
     let mut text = push.unwrap_or_default().to_owned();
     for (fault, carried) in [
         (Fault::AuthPushCarriesDetails, &details),
@@ -76,7 +63,7 @@ fn item(core: &Core, request: &Approval, first: &str, push: Option<&str>) -> Val
         "uuid": request.uuid,
         "message": message,
         "details": details,
-        "logo": logo,
+        "logo": request.logo().unwrap_or(application::LOGO),
         "pushed": push.is_some(),
         "push": push.map(|_| text),
     })

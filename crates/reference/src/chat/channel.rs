@@ -322,9 +322,7 @@ pub(super) fn update_type(
         channel.messaging_service_sid.clone(),
         channel.updated,
     );
-    if let Some(kind) = kind
-        && !core.fails(Fault::ChatV3TypeUnchanged)
-    {
+    if let Some(kind) = kind {
         channel.kind = kind;
     }
     if channel.webhooks.len() > 0 && core.fails(Fault::ChatV3DropsWebhooks) {

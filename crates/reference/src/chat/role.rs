@@ -120,11 +120,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let role = Role {
         sid: core.sid("RL"),
         friendly_name: name,
-        kind: if core.fails(Fault::ChatRoleTypeIgnored) {
-            CHANNEL.to_owned()
-        } else {
-            kind
-        },
+        kind,
         permissions,
         created: core.now,
     };

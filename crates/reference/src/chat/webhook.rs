@@ -229,11 +229,7 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
     }
     let webhook = Webhook {
         sid: core.sid("WH"),
-        kind: if core.fails(Fault::ChatWebhookTypeIgnored) {
-            "webhook".to_owned()
-        } else {
-            kind
-        },
+        kind,
         configuration,
         created: core.now,
         updated: core.now,
