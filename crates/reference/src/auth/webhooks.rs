@@ -8,7 +8,7 @@ use crate::effects::Operation;
 use crate::{Core, Fault};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// Address of the scanning device; only its hash is sent.
@@ -58,41 +58,7 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>)
 }
 
 fn event(core: &mut Core, outcome: Outcome<'_>) -> Value {
-    let mut objects = Map::new();
-    objects.insert("app".to_owned(), app(core));
-    let name = match outcome {
-        Outcome::Completed {
-            user,
-            before,
-            custom_user_id,
-        } => {
-            objects.insert(
-                "registration".to_owned(),
-                registration(user, custom_user_id),
-            );
-            let before = before.filter(|before| {
-                before.auth_id != user.auth_id && core.fails(Fault::AuthWebhookUserOfBefore)
-            });
-            let person = person(core, before.unwrap_or(user));
-            objects.insert("user".to_owned(), person);
-            "user_registration_completed"
-        }
-        Outcome::Failed => {
-            objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
-            "user_registration_failed"
-        }
-    };
-    json!({
-        "event": name,
-        "time": core.date(core.now),
-        "objects": objects,
-        "request": {"id": record_id(core), "ip": hashed(SCANNER_IP)},
-        "public": true,
-    })
-}
-
-fn app(core: &Core) -> Value {
-    json!({
+    let app = json!({
         "b_custom_code_allowed": false,
         "b_custom_message_allowed": true,
         "s_account_sid": core.account_sid,
@@ -101,14 +67,37 @@ fn app(core: &Core) -> Value {
         "s_id": application::RECORD,
         "s_name": application::NAME,
         "s_type": null,
-    })
-}
-
-fn registration(user: &User, custom_user_id: &str) -> Value {
+    });
+    let (name, objects) = match outcome {
+        Outcome::Completed {
+            user,
+            before,
+            custom_user_id,
+        } => {
+            let registration = json!({
+                "s_app_id": application::ID,
+                "s_auth_id": user.auth_id,
+                "s_custom_id": custom_user_id,
+            });
+            let before = before.filter(|before| {
+                before.auth_id != user.auth_id && core.fails(Fault::AuthWebhookUserOfBefore)
+            });
+            let user = person(core, before.unwrap_or(user));
+            let objects = json!({"app": app, "registration": registration, "user": user});
+            ("user_registration_completed", objects)
+        }
+        Outcome::Failed => {
+            let error = json!({"s_code": FAILED_CODE});
+            let objects = json!({"app": app, "error": error});
+            ("user_registration_failed", objects)
+        }
+    };
     json!({
-        "s_app_id": application::ID,
-        "s_auth_id": user.auth_id,
-        "s_custom_id": custom_user_id,
+        "event": name,
+        "time": core.date(core.now),
+        "objects": objects,
+        "request": {"id": record_id(core), "ip": hashed(SCANNER_IP)},
+        "public": true,
     })
 }
 
