@@ -7,8 +7,11 @@ pub(super) struct CredentialFaults {
     pub(super) account_refused: Fault,
     pub(super) api_key_refused: Fault,
     /// Faults with the invalid credentials that they accept.
-    pub(super) accepting: &'static [(Fault, fn(&Attempt<'_>) -> bool)],
+    pub(super) accepting: &'static [(Fault, Fits)],
 }
+
+/// True for the credentials that a fault accepts.
+type Fits = fn(&Attempt<'_>) -> bool;
 
 /// The credentials of a request.
 #[derive(Debug)]

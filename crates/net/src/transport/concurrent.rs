@@ -207,7 +207,7 @@ mod tests {
         std::thread::scope(|scope| {
             let base = serving(scope, &serve);
             let arrived = send(&base, Limits::default(), || {
-                is_released.store(true, Ordering::SeqCst)
+                is_released.store(true, Ordering::SeqCst);
             })
             .unwrap();
             assert_eq!(arrived.len(), RACERS);

@@ -92,11 +92,11 @@ mod tests {
     const AMPLE: Duration = Duration::from_secs(5);
 
     fn listener() -> Listener {
-        with(ServerSettings::default())
+        with(&ServerSettings::default())
     }
 
-    fn with(settings: ServerSettings) -> Listener {
-        Listener::start(&settings).expect("a free port")
+    fn with(settings: &ServerSettings) -> Listener {
+        Listener::start(settings).expect("a free port")
     }
 
     /// The path of an address, without its first slash.
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn idle_and_slow_senders_do_not_keep_real_ones_out() {
-        let listener = with(ServerSettings {
+        let listener = with(&ServerSettings {
             connections: 16,
             ..ServerSettings::default()
         });
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn slow_heads_and_bodies_are_cut_off() {
         let brief = Duration::from_millis(80);
-        let listener = with(ServerSettings {
+        let listener = with(&ServerSettings {
             head_time: brief,
             body_time: brief,
             ..ServerSettings::default()
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_public_url_works_with_and_without_its_path_prefix() {
-        let listener = with(ServerSettings {
+        let listener = with(&ServerSettings {
             public_url: Some(BaseUrl::parse("https://ci.example/hooks/").expect("a base")),
             ..ServerSettings::default()
         });

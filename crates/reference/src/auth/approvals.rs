@@ -334,10 +334,10 @@ impl Approval {
     pub(super) fn state_at(&self, now: Timestamp) -> &'static str {
         let seconds = i64::try_from(self.asked.seconds_to_expire).unwrap_or(i64::MAX);
         let is_over = seconds > 0 && now.duration_since(self.created_at).as_secs() >= seconds;
-        match self.status {
-            Status::Pending if is_over => Status::Expired.name(),
-            status => status.name(),
+        if is_over && self.status == Status::Pending {
+            return Status::Expired.name();
         }
+        self.status.name()
     }
 
     /// The logo that the request names.
