@@ -4,7 +4,6 @@
 //! forms, and some send JSON instead of forms.
 
 use base64::Engine as _;
-use conformant_base::clock::Timestamp;
 use conformant_base::http::Request;
 use serde_json::Value;
 
@@ -17,12 +16,11 @@ pub struct Call<'a> {
     pub query: Params,
     /// Parameters of an `application/x-www-form-urlencoded` body, in order; otherwise empty.
     pub form: Params,
-    pub now: Timestamp,
 }
 
 impl<'a> Call<'a> {
     /// Parses a request; `path` has the segments after the prefix of the service.
-    pub fn new(request: &'a Request, path: &'a [String], now: Timestamp) -> Self {
+    pub fn new(request: &'a Request, path: &'a [String]) -> Self {
         let media_type = request.headers.media_type();
         let form = match media_type.as_deref() {
             None | Some("application/x-www-form-urlencoded") => Params(
@@ -37,7 +35,6 @@ impl<'a> Call<'a> {
             path,
             query: Params(request.query_pairs()),
             form,
-            now,
         }
     }
 
@@ -58,16 +55,8 @@ impl<'a> Call<'a> {
         serde_json::from_slice(&self.request.body).ok()
     }
 
-    /// User name and password of HTTP Basic credentials.
-    pub fn basic(&self) -> Option<(String, String)> {
-        let (scheme, user, password) = self.any_scheme()?;
-        scheme
-            .eq_ignore_ascii_case("Basic")
-            .then_some((user, password))
-    }
-
     /// Scheme, user name and password of credentials in Basic form.
-    pub(super) fn any_scheme(&self) -> Option<(String, String, String)> {
+    pub(super) fn credentials(&self) -> Option<(String, String, String)> {
         let value = self.request.headers.get("Authorization")?;
         let (scheme, encoded) = value.split_once(' ')?;
         let decoded = base64::engine::general_purpose::STANDARD

@@ -2,7 +2,7 @@
 
 use super::effects::Operation;
 use super::races::Phase;
-use super::{Call, Fault, Settings, Switch, Variant};
+use super::{Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_base::ids;
@@ -58,16 +58,10 @@ pub struct Core {
     ended: BTreeMap<u64, Delivery>,
     /// Addresses whose callbacks failed with all retries.
     failed: BTreeSet<String>,
-    /// Queried switches.
-    asked: Asked,
-}
-
-/// One mark per switch in order of declaration, and the switches in order of their first query.
-#[derive(Clone, Debug)]
-struct Asked {
-    faults: Vec<Cell<bool>>,
-    variants: Vec<Cell<bool>>,
-    in_order: RefCell<Vec<Switch>>,
+    /// One mark per switch in order of declaration: it was queried.
+    asked: Vec<Cell<bool>>,
+    /// The switches queried since the last call of `newly_asked`.
+    newly_asked: RefCell<Vec<Switch>>,
 }
 
 /// An HTTP request to deliver.
@@ -99,19 +93,13 @@ pub enum Delivery {
     Unreachable,
 }
 
-impl Asked {
-    fn note(&self, switch: Switch) {
-        self.in_order.borrow_mut().push(switch);
-    }
-}
-
 impl Core {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
             account_sid: account::SID,
             origin: settings.origin.clone(),
-            now: Timestamp::UNIX_EPOCH,
+            now,
             operation: Operation::callback(""),
             firsts: RefCell::default(),
             phase: RefCell::default(),
@@ -119,11 +107,8 @@ impl Core {
             settings,
             callbacks_made: 0,
             requests: 0,
-            asked: Asked {
-                faults: vec![Cell::new(false); Fault::ALL.len()],
-                variants: vec![Cell::new(false); Variant::ALL.len()],
-                in_order: RefCell::default(),
-            },
+            asked: vec![Cell::new(false); Fault::ALL.len() + Variant::ALL.len()],
+            newly_asked: RefCell::default(),
             due: Vec::new(),
             put_off: Vec::new(),
             waiting: BTreeMap::new(),
@@ -159,79 +144,46 @@ impl Core {
 
     /// True if the fault is on. Also records that it was read, so that only faults that can make a difference are tried.
     pub fn fails(&self, fault: Fault) -> bool {
-        if !self.asked.faults[fault as usize].replace(true) {
-            self.asked.note(Switch::Fault(fault));
-        }
-        self.settings.faults.contains(&fault)
+        self.has(Switch::Fault(fault))
     }
 
     /// True if the variant is on. Also records that it was read.
     pub fn varies(&self, variant: Variant) -> bool {
-        if !self.asked.variants[variant as usize].replace(true) {
-            self.asked.note(Switch::Variant(variant));
-        }
-        self.settings.variants.contains(&variant)
+        self.has(Switch::Variant(variant))
     }
 
-    /// True if the switch is on.
+    /// True if the switch is on. Also records that it was read.
     pub(super) fn has(&self, switch: Switch) -> bool {
+        if !self.asked[switch.index()].replace(true) {
+            self.newly_asked.borrow_mut().push(switch);
+        }
+        self.is_on(switch)
+    }
+
+    fn is_on(&self, switch: Switch) -> bool {
         match switch {
-            Switch::Fault(fault) => self.fails(fault),
-            Switch::Variant(variant) => self.varies(variant),
+            Switch::Fault(fault) => self.settings.faults.contains(&fault),
+            Switch::Variant(variant) => self.settings.variants.contains(&variant),
         }
     }
 
     /// The switches that are on.
     pub(super) fn switched_on(&self) -> impl Iterator<Item = Switch> {
-        let faults = self
-            .settings
-            .faults
-            .iter()
-            .map(|fault| Switch::Fault(*fault));
-        faults.chain(
-            self.settings
-                .variants
-                .iter()
-                .map(|variant| Switch::Variant(*variant)),
-        )
+        let faults = self.settings.faults.iter().copied();
+        let variants = self.settings.variants.iter().copied();
+        faults
+            .map(Switch::Fault)
+            .chain(variants.map(Switch::Variant))
     }
 
     /// Whether the switch was read before, and is off.
     pub(super) fn is_known_off(&self, switch: Switch) -> bool {
-        match switch {
-            Switch::Fault(fault) => {
-                self.asked.faults[fault as usize].get() && !self.settings.faults.contains(&fault)
-            }
-            Switch::Variant(variant) => {
-                self.asked.variants[variant as usize].get()
-                    && !self.settings.variants.contains(&variant)
-            }
-        }
+        self.asked[switch.index()].get() && !self.is_on(switch)
     }
 
     /// Switches queried since the last call, in that order: only these can have made a difference.
     pub(super) fn newly_asked(&self) -> Vec<Switch> {
-        self.asked.in_order.take()
-    }
-
-    /// Checks HTTP Basic credentials (D2 and D3, Authentication).
-    pub fn authenticate(&self, call: &Call<'_>) -> Result<(), Refusal> {
-        let known = [
-            (account::API_KEY, account::API_SECRET),
-            (account::SID, account::AUTH_TOKEN),
-        ];
-        let credentials = call.basic().map(|(user, password)| {
-            let mut names = known.iter().map(|(name, _)| *name);
-            let known_as = names.find(|name| name.eq_ignore_ascii_case(&user));
-            match known_as.filter(|_| self.varies(Variant::UserNameAnyCase)) {
-                Some(name) => (name.to_owned(), password),
-                None => (user, password),
-            }
-        });
-        match credentials {
-            Some((user, password)) if known.contains(&(user.as_str(), password.as_str())) => Ok(()),
-            _ => Err(Refusal::new(401, 20003, "Authenticate")),
-        }
+        self.newly_asked.take()
     }
 
     /// A success response with 201, or 200 under a variant.

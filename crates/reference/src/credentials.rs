@@ -1,8 +1,19 @@
-//! Faults that accept nearly valid credentials.
+//! Checks of HTTP Basic credentials (D2 and D3, Authentication; D2: the same scheme for media), and their faults.
 
-use super::{Call, Core, Fault, account};
+use super::{Call, Core, Fault, Refusal, Variant, account};
 
-/// Invalid credentials of a request.
+/// Faults of the credential check in one service.
+pub(super) struct CredentialFaults {
+    pub(super) account_refused: Fault,
+    pub(super) api_key_refused: Fault,
+    /// Faults with the invalid credentials that they accept.
+    pub(super) accepting: &'static [(Fault, Fits)],
+}
+
+/// True for the credentials that a fault accepts.
+type Fits = fn(&Attempt<'_>) -> bool;
+
+/// The credentials of a request.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     method: &'a str,
@@ -12,19 +23,38 @@ pub(super) struct Attempt<'a> {
     given: Option<(String, String, String)>,
 }
 
-/// A fault with the attempts that it accepts.
-pub(super) type CredentialFault = (Fault, fn(&Attempt<'_>) -> bool);
-
-/// True if a fault accepts a request with invalid credentials.
-pub(super) fn is_accepted_by_fault(
+pub(super) fn authenticate(
     core: &Core,
     call: &Call<'_>,
-    misses: &[CredentialFault],
-) -> bool {
-    let attempt = Attempt::from_call(call);
-    misses
-        .iter()
-        .any(|(fault, fits)| fits(&attempt) && core.fails(*fault))
+    faults: &CredentialFaults,
+) -> Result<(), Refusal> {
+    let attempt = Attempt {
+        method: &call.request.method,
+        path: call.path,
+        is_later_page: call.query.has("PageToken"),
+        given: call.credentials(),
+    };
+    let is_valid = attempt.basic_is(|user, password, known, secret| {
+        password == secret
+            && (user == known
+                || user.eq_ignore_ascii_case(known) && core.varies(Variant::UserNameAnyCase))
+    });
+    let is_accepted = if is_valid {
+        let is_account = attempt.basic_is(|user, _, _, _| user == account::SID);
+        !core.fails(if is_account {
+            faults.account_refused
+        } else {
+            faults.api_key_refused
+        })
+    } else {
+        let mut accepting = faults.accepting.iter();
+        accepting.any(|(fault, fits)| fits(&attempt) && core.fails(*fault))
+    };
+    if is_accepted {
+        Ok(())
+    } else {
+        Err(Refusal::new(401, 20003, "Authenticate"))
+    }
 }
 
 const PAIRS: [(&str, &str); 2] = [
@@ -32,35 +62,41 @@ const PAIRS: [(&str, &str); 2] = [
     (account::SID, account::AUTH_TOKEN),
 ];
 
-impl<'a> Attempt<'a> {
-    fn from_call(call: &'a Call<'_>) -> Self {
-        Self {
-            method: &call.request.method,
-            path: call.path,
-            is_later_page: call.query.has("PageToken"),
-            given: call.any_scheme(),
-        }
-    }
-
+impl Attempt<'_> {
     /// No credentials.
     fn is_bare(&self) -> bool {
         self.given.is_none()
     }
 
-    fn basic(&self) -> Option<(&str, &str)> {
-        let (scheme, user, password) = self.given.as_ref()?;
-        scheme
-            .eq_ignore_ascii_case("Basic")
-            .then_some((user.as_str(), password.as_str()))
-    }
-
+    /// True if there are Basic credentials that fit, with one of the known pairs, the condition.
     fn basic_is(&self, fits: impl Fn(&str, &str, &str, &str) -> bool) -> bool {
-        self.basic().is_some_and(|(user, password)| {
-            PAIRS
-                .iter()
-                .any(|(known, secret)| fits(user, password, known, secret))
+        self.given.as_ref().is_some_and(|(scheme, user, password)| {
+            scheme.eq_ignore_ascii_case("Basic")
+                && PAIRS
+                    .iter()
+                    .any(|(known, secret)| fits(user, password, known, secret))
         })
     }
+}
+
+/// No Basic credentials.
+pub(super) fn missing(attempt: &Attempt<'_>) -> bool {
+    !any(attempt)
+}
+
+/// Any Basic credentials.
+pub(super) fn any(attempt: &Attempt<'_>) -> bool {
+    attempt.basic_is(|_, _, _, _| true)
+}
+
+/// A known user name with any password.
+pub(super) fn wrong_password(attempt: &Attempt<'_>) -> bool {
+    attempt.basic_is(|user, _, known, _| user == known)
+}
+
+/// An unknown user name.
+pub(super) fn unknown_user(attempt: &Attempt<'_>) -> bool {
+    any(attempt) && !wrong_password(attempt)
 }
 
 /// The user name in another case.

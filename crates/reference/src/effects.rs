@@ -12,12 +12,12 @@ use super::garble::Garble;
 use super::{Call, Core, Params, Refusal, Switch, switches};
 use conformant_base::clock::Timestamp;
 use conformant_base::ids;
+use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
-use std::time::Duration;
 
 /// One change of a request or a response.
 #[derive(Debug, Deserialize)]
@@ -95,6 +95,8 @@ enum Shown {
     Added(String, Value),
     /// The object with only this member.
     Only(String),
+    /// The object with other names: each begins with this text.
+    Prefixed(String),
     /// The object without its second member.
     SecondRemoved,
     /// Only this number of items or members, also of a JSON object in a text.
@@ -143,6 +145,12 @@ enum Shown {
     AsText,
     /// The number in a text.
     AsNumber,
+    /// Each number as a text.
+    NumbersAsText,
+    /// The list in alphabetical order.
+    Sorted,
+    /// The JSON in a text, formatted differently.
+    Reformatted,
     /// The object with members of other types. Members that are objects stay as they are.
     Mistyped,
 }
@@ -153,6 +161,8 @@ enum Shown {
 enum ResponseCondition {
     /// The value at this pointer of the resource equals this JSON.
     AtEquals(String, Value),
+    /// The value at this pointer of the resource is another one.
+    AtDiffers(String, Value),
     /// The text at this pointer of the resource contains this part.
     AtContains(String, String),
     /// The resource has a value at this pointer.
@@ -251,7 +261,7 @@ pub(super) struct Operation {
     /// The path up to the collection, with the identifiers of the parents: `v2/Services/IS1/Channels`.
     scope: String,
     action: Action,
-    is_xml: bool,
+    pub(super) is_xml: bool,
     is_later_page: bool,
 }
 
@@ -523,7 +533,11 @@ impl SwitchedChange<'_> {
             return;
         }
         let changed = self.change.shown.result(self, root, at, value);
-        if matches!(&changed, Some(changed) if changed == value) || !self.core.has(self.switch) {
+        let is_change = match &changed {
+            Some(changed) => changed != value,
+            None => matches!(self.change.shown, Shown::Removed),
+        };
+        if !is_change || !self.core.has(self.switch) {
             return;
         }
         match changed {
@@ -549,6 +563,7 @@ impl ResponseCondition {
             |value: &Value, part: &str| value.as_str().is_some_and(|text| text.contains(part));
         match self {
             Self::AtEquals(at, json) => root.pointer(at) == Some(json),
+            Self::AtDiffers(at, json) => root.pointer(at).is_some_and(|value| value != json),
             Self::AtContains(at, part) => {
                 root.pointer(at).is_some_and(|value| contains(value, part))
             }
@@ -568,12 +583,8 @@ impl ResponseCondition {
     }
 }
 
-fn json_of(text: &str) -> Value {
-    serde_json::from_str(text).expect("effects contain valid JSON")
-}
-
 impl Shown {
-    /// The value in place of `value`, which is at the pointer `at` of `root`. `None` if the member is removed.
+    /// The value in place of `value`, which is at the pointer `at` of `root`. `None` if nothing changes, or all is removed.
     fn result(
         &self,
         change: &SwitchedChange<'_>,
@@ -581,46 +592,42 @@ impl Shown {
         at: &str,
         value: &Value,
     ) -> Option<Value> {
-        let text = |map: &dyn Fn(&str) -> String| texts(value, map);
-        let date = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
-        let moved = |at: Option<Timestamp>, seconds: i64| {
-            let by = Duration::from_secs(seconds.unsigned_abs());
-            at.map(|at| {
-                change
-                    .core
-                    .date(if seconds < 0 { at - by } else { at + by })
-            })
+        let core = change.core;
+        let text = |map: &dyn Fn(&str) -> String| Some(with_texts(value, map));
+        let members = |change: &dyn Fn(&mut Map<String, Value>)| {
+            let mut members = value.as_object()?.clone();
+            change(&mut members);
+            Some(Value::Object(members))
         };
-        let first = || change.core.first(change.operation);
-        Some(match self {
-            Self::Removed => return None,
-            Self::Null => Value::Null,
-            Self::Text(text) => json!(text),
-            Self::Json(json) => json.clone(),
-            Self::Added(name, json) => with_members(value, |all| {
+        let date = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+        let moved = |at: Timestamp, by: i64| core.date(at + SignedDuration::from_secs(by));
+        let first = || core.first(change.operation);
+        match self {
+            Self::Removed => None,
+            Self::Null => Some(Value::Null),
+            Self::Text(text) => Some(json!(text)),
+            Self::Json(json) => Some(json.clone()),
+            Self::Added(name, json) => members(&|all| {
                 all.insert(name.clone(), json.clone());
             }),
-            Self::Only(name) => with_members(value, |all| all.retain(|key, _| key == name)),
-            Self::SecondRemoved => with_members(value, |all| {
+            Self::Only(name) => members(&|all| all.retain(|key, _| key == name)),
+            Self::Prefixed(prefix) => members(&|all| {
+                let old = std::mem::take(all).into_iter();
+                all.extend(old.map(|(name, value)| (format!("{prefix}{name}"), value)));
+            }),
+            Self::SecondRemoved => members(&|all| {
                 if let Some(second) = all.keys().nth(1).cloned() {
                     all.shift_remove(&second);
                 }
             }),
             Self::First(count) => first_of(value, *count),
-            Self::Copied(from) => match root.pointer(from) {
-                None | Some(Value::Null) => value.clone(),
-                Some(other) => other.clone(),
-            },
-            Self::OfFirst => first()
-                .and_then(|first| first.pointer(at).cloned())
-                .unwrap_or_else(|| value.clone()),
-            Self::LinkOfFirst => match (first(), root["sid"].as_str()) {
-                (Some(first), Some(own)) => {
-                    let sid = first["sid"].as_str().unwrap_or_default();
-                    text(&|link| link.replace(own, sid))
-                }
-                _ => value.clone(),
-            },
+            Self::Copied(from) => root.pointer(from).filter(|other| !other.is_null()).cloned(),
+            Self::OfFirst => first()?.pointer(at).cloned(),
+            Self::LinkOfFirst => {
+                let (first, own) = (first()?, root["sid"].as_str()?);
+                let sid = first["sid"].as_str().unwrap_or_default();
+                text(&|link| link.replace(own, sid))
+            }
             Self::DigitChanged => text(&with_other_digit),
             Self::Garbled(garble) => text(&|text| garble.apply(text)),
             Self::Replaced(one, other) => text(&|text| text.replace(one, other)),
@@ -632,10 +639,8 @@ impl Shown {
                 }
             }),
             Self::Shortened(count) => text(&|text| {
-                text.rsplitn(count + 1, '/')
-                    .last()
-                    .unwrap_or_default()
-                    .to_owned()
+                let kept = text.rsplitn(count + 1, '/').last();
+                kept.unwrap_or_default().to_owned()
             }),
             Self::Without(name) => text(&|link| with_query(link, |key| key != name)),
             Self::Unfiltered => {
@@ -646,41 +651,37 @@ impl Shown {
                     .replace("%26", "&")
                     .replace("%25", "%")
             }),
-            Self::Now => {
-                date(value).map_or_else(|| value.clone(), |_| change.core.date(change.core.now))
+            Self::Now => date(value).map(|_| core.date(core.now)),
+            Self::Later(by) => Some(moved(date(value)?, *by)),
+            Self::After(from, by) => Some(moved(date(root.pointer(from)?)?, *by)),
+            Self::Epoch => Some(json!(date(value)?.as_second().to_string())),
+            Self::Plus(by) => Some(with_leaves(value, &|leaf| {
+                if leaf.is_number() {
+                    *leaf = json!(leaf.as_i64().map(|number| number + by));
+                }
+            })),
+            Self::AtMost(most) => Some(json!(value.as_u64()?.min(*most))),
+            Self::Whole => Some(json!(value.as_f64().filter(|_| value.is_f64())?.trunc())),
+            Self::Rounded => Some(with_leaves(value, &round)),
+            Self::ListReversed => Some(value.as_array()?.iter().rev().cloned().collect()),
+            Self::AsText => Some(json!(value.to_string())),
+            Self::AsNumber => Some(json!(value.as_str()?.parse::<u64>().ok()?)),
+            Self::NumbersAsText => Some(with_leaves(value, &|leaf| {
+                if leaf.is_number() {
+                    *leaf = json!(leaf.to_string());
+                }
+            })),
+            Self::Sorted => {
+                let mut sorted = value.as_array()?.clone();
+                sorted.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+                Some(Value::Array(sorted))
             }
-            Self::Later(seconds) => moved(date(value), *seconds).unwrap_or_else(|| value.clone()),
-            Self::After(from, seconds) => {
-                let from = root.pointer(from).and_then(date);
-                moved(from, *seconds).unwrap_or_else(|| value.clone())
+            Self::Reformatted => {
+                let held: Value = serde_json::from_str(value.as_str()?).ok()?;
+                Some(json!(format!("{held:#}")))
             }
-            Self::Epoch => {
-                date(value).map_or_else(|| value.clone(), |at| json!(at.as_second().to_string()))
-            }
-            Self::Plus(by) => plus(value, *by),
-            Self::AtMost(most) => value
-                .as_u64()
-                .map_or_else(|| value.clone(), |n| json!(n.min(*most))),
-            Self::Whole => match value.as_f64().filter(|_| value.is_f64()) {
-                Some(number) => json!(number.trunc()),
-                None => value.clone(),
-            },
-            Self::Rounded => rounded(value),
-            Self::ListReversed => match value {
-                Value::Array(items) => items.iter().rev().cloned().collect(),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Object(_) => value.clone(),
-            },
-            Self::AsText => json!(value.to_string()),
-            Self::AsNumber => {
-                let number = value.as_str().and_then(|text| text.parse::<u64>().ok());
-                number.map_or_else(|| value.clone(), |number| json!(number))
-            }
-            Self::Mistyped => with_members(value, |all| all.values_mut().for_each(mistype)),
-        })
+            Self::Mistyped => members(&|all| all.values_mut().for_each(mistype)),
+        }
     }
 }
 
@@ -692,83 +693,62 @@ impl Core {
     }
 }
 
+/// The same JSON with each value changed that is neither a list nor an object.
+fn with_leaves(value: &Value, change: &dyn Fn(&mut Value)) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(|item| with_leaves(item, change)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), with_leaves(value, change)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            let mut leaf = value.clone();
+            change(&mut leaf);
+            leaf
+        }
+    }
+}
+
 /// The same JSON with every text changed.
-fn texts(value: &Value, change: &dyn Fn(&str) -> String) -> Value {
-    match value {
-        Value::String(text) => Value::String(change(text)),
-        Value::Array(items) => items.iter().map(|item| texts(item, change)).collect(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, value)| (name.clone(), texts(value, change)))
-            .collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-    }
+fn with_texts(value: &Value, change: &dyn Fn(&str) -> String) -> Value {
+    with_leaves(value, &|leaf| {
+        if let Value::String(text) = leaf {
+            *text = change(text);
+        }
+    })
 }
 
-/// The same JSON with every number increased.
-fn plus(value: &Value, by: i64) -> Value {
-    match value {
-        Value::Number(number) => number.as_i64().map_or(Value::Null, |n| json!(n + by)),
-        Value::Array(items) => items.iter().map(|item| plus(item, by)).collect(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, value)| (name.clone(), plus(value, by)))
-            .collect(),
-        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
-    }
-}
-
-/// The same JSON with rounded integers; a text that holds JSON is changed only if it holds such integers.
-fn rounded(value: &Value) -> Value {
-    match value {
-        Value::Number(number) => match number.to_string().parse::<i128>() {
-            Ok(whole) if whole.unsigned_abs() > 1 << 53 => {
-                let nearest: f64 = whole.to_string().parse().unwrap_or_default();
-                json_of(&format!("{nearest:.0}"))
-            }
-            _ => value.clone(),
-        },
-        Value::String(text) => match serde_json::from_str::<Value>(text) {
-            Ok(held) if !held.is_string() && rounded(&held) != held => {
-                json!(rounded(&held).to_string())
-            }
-            _ => value.clone(),
-        },
-        Value::Array(items) => items.iter().map(rounded).collect(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, value)| (name.clone(), rounded(value)))
-            .collect(),
-        Value::Null | Value::Bool(_) => value.clone(),
+/// Rounds an integer; a text that holds JSON is changed only if it holds such integers.
+fn round(leaf: &mut Value) {
+    if let Value::String(text) = leaf
+        && let Ok(held @ (Value::Array(_) | Value::Object(_) | Value::Number(_))) =
+            serde_json::from_str::<Value>(text)
+    {
+        let rounded = with_leaves(&held, &round);
+        if rounded != held {
+            *text = rounded.to_string();
+        }
+    } else if let Value::Number(number) = leaf
+        && let Ok(whole) = number.to_string().parse::<i128>()
+        && whole.unsigned_abs() > 1 << 53
+    {
+        let nearest: f64 = whole.to_string().parse().unwrap_or_default();
+        let text = format!("{nearest:.0}");
+        *leaf = serde_json::from_str(&text).expect("it is a number");
     }
 }
 
 /// The first items of a list, or the first members of an object or of a JSON object in a text.
-fn first_of(value: &Value, count: usize) -> Value {
+fn first_of(value: &Value, count: usize) -> Option<Value> {
     match value {
-        Value::Array(items) => items.iter().take(count).cloned().collect(),
-        Value::Object(members) => {
-            let first = members.iter().take(count);
-            Value::Object(
-                first
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect(),
-            )
+        Value::Array(items) => Some(items.iter().take(count).cloned().collect()),
+        Value::Object(members) => Some(members.clone().into_iter().take(count).collect()),
+        Value::String(text) => {
+            let held: Map<String, Value> = serde_json::from_str(text).ok()?;
+            Some(json!(first_of(&Value::Object(held), count)?.to_string()))
         }
-        Value::String(text) => match serde_json::from_str(text) {
-            Ok(all @ Value::Object(_)) => json!(first_of(&all, count).to_string()),
-            _ => value.clone(),
-        },
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
-}
-
-fn with_members(value: &Value, change: impl FnOnce(&mut Map<String, Value>)) -> Value {
-    let mut value = value.clone();
-    if let Value::Object(members) = &mut value {
-        change(members);
-    }
-    value
 }
 
 /// The link with only those query parameters.
@@ -814,17 +794,15 @@ mod tests {
     use conformant_base::http::Request;
 
     fn core(fault: Option<Fault>) -> Core {
-        Core::new(Settings {
-            faults: fault.into_iter().collect(),
-            ..Settings::default()
-        })
+        let settings = Settings::default().with(fault.map(Switch::Fault));
+        Core::new(settings, Timestamp::UNIX_EPOCH)
     }
 
     fn operation(request: &str) -> Operation {
         let (method, path) = request.split_once(' ').unwrap();
         let request = Request::new(method, path);
         let segments = request.segments();
-        let call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
+        let call = Call::new(&request, &segments[1..]);
         Operation::from_call(&segments[0], &call)
     }
 
@@ -875,7 +853,7 @@ mod tests {
                 },
             };
             let seen = change.change.shown.result(&change, &root, "/url", &before);
-            assert_eq!(seen, Some(after), "{shown}");
+            assert_eq!(seen.unwrap_or(before), after, "{shown}");
         }
     }
 
@@ -884,6 +862,7 @@ mod tests {
         ["null", 1, null],
         [{ "added": ["b", 2] }, { "a": 1 }, { "a": 1, "b": 2 }],
         [{ "only": "a" }, { "a": 1, "b": 2 }, { "a": 1 }],
+        [{ "prefixed": "an_" }, { "a": 1, "b": 2 }, { "an_a": 1, "an_b": 2 }],
         ["second-removed", { "a": 1, "b": 2, "c": 3 }, { "a": 1, "c": 3 }],
         [{ "copied": "/n" }, 1, 7],
         [{ "copied": "/absent" }, 1, 1],
@@ -906,6 +885,9 @@ mod tests {
         ["whole", 2.5, 2.0],
         ["as-text", { "a": 1 }, "{\"a\":1}"],
         ["as-number", "60027", 60027],
+        ["numbers-as-text", { "a": [1.5, "b"] }, { "a": ["1.5", "b"] }],
+        ["sorted", ["b", "a"], ["a", "b"]],
+        ["reformatted", "{\"a\":[]}", "{\n  \"a\": []\n}"],
         ["mistyped", { "a": "x", "b": 1, "c": null }, { "a": 1, "b": "1", "c": {} }]
     ]"#;
 
@@ -919,89 +901,4 @@ mod tests {
         assert!(asked.contains(&Switch::Fault(Fault::FlowNameNull)));
         assert!(!asked.contains(&Switch::Fault(Fault::FlowDraftShownPublished)));
     }
-
-    #[test]
-    fn items_of_a_list_and_its_page_are_changed_apart() {
-        let page = json!({
-            "meta": {"key": "flows", "page": 1},
-            "flows": [{"friendly_name": "a"}, {"friendly_name": "b"}],
-        });
-        let operation = operation("GET /flow/v1/Flows");
-        let shown = |fault| {
-            core(Some(fault))
-                .with_effects(&operation, &page)
-                .into_owned()
-        };
-        assert!(shown(Fault::FlowNameNull)["flows"][1]["friendly_name"].is_null());
-        assert_eq!(shown(Fault::FlowPageNumberStuck)["meta"]["page"], 0);
-    }
-
-    #[test]
-    fn parameters_are_changed_or_refused() {
-        for (fault, path, sent, read) in [
-            (
-                Fault::ChatChannelTypeIgnored,
-                "Channels",
-                "Type=private&A=b",
-                Some("A=b"),
-            ),
-            (
-                Fault::ChatUniqueNameLowered,
-                "Channels",
-                "UniqueName=Ab",
-                Some("UniqueName=ab"),
-            ),
-            (
-                Fault::ChatChannelTypePrivateRefused,
-                "Channels",
-                "Type=private",
-                None,
-            ),
-            (
-                Fault::ChatChannelTypePrivateRefused,
-                "Channels",
-                "Type=a",
-                Some("Type=a"),
-            ),
-            (
-                Fault::ChatCreateMemberUniqueNameUnknown,
-                "Channels/lobby/Members",
-                "",
-                None,
-            ),
-            (
-                Fault::ChatUserIdentityOptional,
-                "Users",
-                "",
-                Some("Identity=anyone"),
-            ),
-            (
-                Fault::ChatSecondFilterDropped,
-                "Channels/c/Webhooks",
-                FILTERS,
-                Some(FIRST_AND_THIRD),
-            ),
-            (
-                Fault::ChatRoleLastPermissionOnly,
-                "Roles",
-                "Permission=a&Permission=b",
-                Some("Permission=b"),
-            ),
-        ] {
-            let mut request = Request::new("POST", format!("/chat/v2/Services/IS1/{path}"));
-            request.body = sent.into();
-            let segments = request.segments();
-            let mut call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
-            let mut core = core(Some(fault));
-            core.operation = Operation::from_call(&segments[0], &call);
-            let seen = core.change_request(&mut call).ok().map(|()| {
-                let mut form = url::form_urlencoded::Serializer::new(String::new());
-                form.extend_pairs(&call.form.0).finish()
-            });
-            assert_eq!(seen.as_deref(), read, "{fault:?}");
-        }
-    }
-
-    const FILTERS: &str = "Configuration.Filters=a&Configuration.Filters=b&Configuration.Filters=c";
-    const FIRST_AND_THIRD: &str = "Configuration.Filters=a&Configuration.Filters=c";
 }

@@ -19,6 +19,8 @@ mod races;
 mod second_account;
 mod switches;
 mod target;
+#[cfg(test)]
+mod testing;
 
 pub mod auth;
 pub mod chat;
@@ -27,8 +29,7 @@ pub mod flow;
 
 pub use self::call::{Call, Params};
 pub use self::core::{Callback, Core, Delivery, Refusal, account};
-pub use self::hook::text_arg;
-pub use self::hook::{Control, HookError};
+pub use self::hook::{Control, Done, text_arg};
 pub use self::listing::{Listing, Order};
 pub use self::races::StaleReads;
 pub use self::switches::{Fault, Variant};
@@ -67,6 +68,14 @@ impl Switch {
     pub fn all() -> impl Iterator<Item = Self> {
         let faults = Fault::ALL.iter().map(|fault| Self::Fault(*fault));
         faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
+    }
+
+    /// Its place among all switches.
+    fn index(self) -> usize {
+        match self {
+            Self::Fault(fault) => fault as usize,
+            Self::Variant(variant) => Fault::ALL.len() + variant as usize,
+        }
     }
 
     /// The one with that name.
@@ -111,12 +120,12 @@ pub type Answer = Result<Response, Refusal>;
 impl Reference {
     /// A fresh account at `now` with one published and one draft flow.
     pub fn new(settings: Settings, now: Timestamp) -> Self {
-        let mut core = Core::new(settings);
+        let mut core = Core::new(settings, now);
         Self {
-            flow: flow::Flow::new(&mut core, now),
-            chat: chat::Chat::new(&mut core, now),
-            auth: auth::Auth::new(&mut core, now),
-            events: events::Events::new(&mut core, now),
+            flow: flow::Flow::new(&mut core),
+            chat: chat::Chat::new(&mut core),
+            auth: auth::Auth::default(),
+            events: events::Events::default(),
             other: None,
             core,
         }
@@ -137,7 +146,7 @@ impl Reference {
             Some((service, path)) => (service.as_str(), path),
             None => return self.core.refuse(&Refusal::not_found()),
         };
-        let mut call = Call::new(request, path, now);
+        let mut call = Call::new(request, path);
         let core = &mut self.core;
         core.now = now;
         core.operation = Operation::from_call(service, &call);
@@ -238,10 +247,10 @@ impl Reference {
         let core = &mut self.core;
         let done = self
             .flow
-            .control(core, hook, &args, call.now)
-            .or_else(|| self.chat.control(core, hook, &args, call.now))
-            .or_else(|| self.auth.control(core, hook, &args, call.now))
-            .or_else(|| self.events.control(core, hook, &args, call.now));
+            .control(core, hook, &args)
+            .or_else(|| self.chat.control(core, hook, &args))
+            .or_else(|| self.auth.control(core, hook, &args))
+            .or_else(|| self.events.control(core, hook, &args));
         match (done, &mut self.other) {
             // The hook may be about a resource of the second account.
             (Some(Err(_)), Some(other)) => other.control(call),
@@ -254,7 +263,7 @@ impl Reference {
 fn answer_of_hook(hook: &str, done: Control) -> Response {
     match done {
         Some(Ok(value)) => Response::json(200, &value),
-        Some(Err(why)) => Response::json(422, &json!({"error": why.to_string()})),
+        Some(Err(why)) => Response::json(422, &json!({"error": why})),
         None => Response::json(404, &json!({"error": format!("no hook is named {hook}")})),
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::http;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::ops::Range;
 
 /// Direction of a list along its sequence numbers.
@@ -32,45 +32,57 @@ pub struct Listing<'a> {
     pub page_size_max: u64,
 }
 
-/// D2 and D3, Paging.
-const PAGE_SIZE_DEFAULT: u64 = 50;
-const DEFAULT: usize = 50;
+/// Largest page (D2 and D3, Paging).
+const PAGE_SIZE_MAX: u64 = 1000;
+/// Default page (D2 and D3, Paging).
+const PAGE_SIZE_DEFAULT: usize = 50;
 
-fn in_flow(call: &Call<'_>) -> bool {
-    call.request.path().starts_with("/flow/")
-}
+impl<'a> Listing<'a> {
+    /// A list without filters.
+    pub fn new(key: &'a str, url: String, order: Order) -> Self {
+        Self {
+            key,
+            url,
+            filters: Vec::new(),
+            order,
+            page_size_max: PAGE_SIZE_MAX,
+        }
+    }
 
-impl Listing<'_> {
     /// The requested page. Each item has its sequence number and a function that renders it.
     pub fn page<Show: FnOnce() -> Value>(
         &self,
         core: &Core,
         call: &Call<'_>,
-        mut items: Vec<(u64, Show)>,
+        items: impl IntoIterator<Item = (u64, Show)>,
     ) -> Answer {
-        let defects = Defects::from_call(core, call);
-        let page_size = self.page_size(core, call, defects)?;
+        let in_flow = call.request.path().starts_with("/flow/");
+        let faults = Faults { core, in_flow };
+        let page_size = self.page_size(call, faults)?;
         let number: u64 = match call.query.get("Page") {
             None => 0,
             Some(text) => text
                 .parse()
                 .map_err(|_| Refusal::bad_parameter("Page", "not a number"))?,
         };
+        let mut items: Vec<_> = items.into_iter().collect();
         items.sort_by_key(|(sequence, _)| *sequence);
         if self.order == Order::Descending {
             items.reverse();
         }
         let token = call.query.get("PageToken");
-        let on = |flow: Fault, chat: Fault| core.fails(if in_flow(call) { flow } else { chat });
-        if items.len() > DEFAULT && on(Fault::FlowLongListLosesItem, Fault::ChatLongListLosesItem) {
-            items.remove(DEFAULT);
+        let is_long = |count: usize| count > PAGE_SIZE_DEFAULT;
+        if is_long(items.len())
+            && faults.has(Fault::FlowLongListLosesItem, Fault::ChatLongListLosesItem)
+        {
+            items.remove(PAGE_SIZE_DEFAULT);
         }
-        if items.len() > DEFAULT && in_flow(call) && core.fails(Fault::FlowOrderTurnsBeyondPage) {
-            items[DEFAULT..].reverse();
+        if is_long(items.len()) && in_flow && core.fails(Fault::FlowOrderTurnsBeyondPage) {
+            items[PAGE_SIZE_DEFAULT..].reverse();
         }
-        let span = self.span(core, defects, (number, token), page_size, &items)?;
+        let span = self.span(faults, (number, token), page_size, &items)?;
         let (before, mut after) = neighbours(core, &span, page_size, &items);
-        if after.is_some() && defects.has_offsets(core) {
+        if after.is_some() && faults.has_offsets() {
             after = Some(Token::After(span.end as u64).write(false));
         }
         core.list_mark
@@ -94,33 +106,29 @@ impl Listing<'_> {
         };
         let next = after.map(|token| link(number.saturating_add(1), Some(&token)));
         let previous = before.map(|token| link(number.saturating_sub(1), Some(&token)));
-        let mut meta = Map::new();
-        meta.insert("page".to_owned(), json!(number));
-        meta.insert("page_size".to_owned(), json!(page_size));
-        let shown = !core.varies(Variant::PageUrlsNull);
-        let first = shown.then(|| link(0, None));
-        meta.insert("first_page_url".to_owned(), json!(first));
-        insert_url(core, &mut meta, "previous_page_url", previous);
-        let own = shown.then(|| link(number, token));
-        meta.insert("url".to_owned(), json!(own));
-        insert_url(core, &mut meta, "next_page_url", next);
-        meta.insert("key".to_owned(), json!(self.key));
+        let meta = json!({
+            "page": number,
+            "page_size": page_size,
+            "first_page_url": link(0, None),
+            "previous_page_url": previous,
+            "url": link(number, token),
+            "next_page_url": next,
+            "key": self.key,
+        });
         let shown: Vec<Value> = items.drain(span).map(|(_, show)| show()).collect();
-        let mut body = Map::new();
-        body.insert("meta".to_owned(), Value::Object(meta));
-        body.insert(self.key.to_owned(), Value::Array(shown));
-        Ok(core.ok(&Value::Object(body)))
+        Ok(core.ok(&json!({"meta": meta, (self.key): shown})))
     }
 
-    fn page_size(&self, core: &Core, call: &Call<'_>, defects: Defects) -> Result<u64, Refusal> {
+    fn page_size(&self, call: &Call<'_>, faults: Faults<'_>) -> Result<u64, Refusal> {
+        let core = faults.core;
         let Some(text) = call.query.get("PageSize") else {
-            return Ok(PAGE_SIZE_DEFAULT);
+            return Ok(PAGE_SIZE_DEFAULT as u64);
         };
         let size: u64 = text
             .parse()
             .map_err(|_| Refusal::bad_parameter("PageSize", "not a number"))?;
         // A size out of bounds must not be applied; nothing else is defined.
-        if size == 0 && !defects.size_zero {
+        if size == 0 && !faults.has(Fault::FlowPageSizeZero, Fault::ChatPageSizeZero) {
             return if core.varies(Variant::PageSizeRaised) {
                 Ok(1)
             } else {
@@ -128,12 +136,11 @@ impl Listing<'_> {
             };
         }
         let one_more = size == self.page_size_max + 1
-            && core.fails(if in_flow(call) {
-                Fault::FlowPageSizeOneMore
-            } else {
-                Fault::ChatPageSizeOneMore
-            });
-        if size > self.page_size_max && !defects.size_unbounded && !one_more {
+            && faults.has(Fault::FlowPageSizeOneMore, Fault::ChatPageSizeOneMore);
+        if size > self.page_size_max
+            && !one_more
+            && !faults.has(Fault::FlowPageSizeUnbounded, Fault::ChatPageSizeUnbounded)
+        {
             return if core.varies(Variant::PageSizeRefused) {
                 Err(Refusal::bad_parameter("PageSize", "too large"))
             } else {
@@ -146,20 +153,23 @@ impl Listing<'_> {
     /// Range of items on the page.
     fn span<T>(
         &self,
-        core: &Core,
-        defects: Defects,
+        faults: Faults<'_>,
         (number, token): (u64, Option<&str>),
         page_size: u64,
         items: &[(u64, T)],
     ) -> Result<Range<usize>, Refusal> {
+        let core = faults.core;
         let size = usize::try_from(page_size).unwrap_or(usize::MAX);
         let short = usize::from(core.varies(Variant::ShortPages) && size > 1);
-        let full = (size - short).saturating_add(usize::from(defects.overfull));
-        let Some(token) = token.filter(|_| !defects.token_ignored) else {
+        let over = usize::from(faults.has(Fault::FlowPageOverfull, Fault::ChatPageOverfull));
+        let full = (size - short).saturating_add(over);
+        let Some(token) =
+            token.filter(|_| !faults.has(Fault::FlowPageTokenIgnored, Fault::ChatPageTokenIgnored))
+        else {
             return Ok(0..items.len().min(full));
         };
         match Token::read(token) {
-            Some(Token::After(offset)) if defects.has_offsets(core) => {
+            Some(Token::After(offset)) if faults.has_offsets() => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 let start = start.min(items.len());
                 Ok(start..items.len().min(start.saturating_add(full)))
@@ -168,17 +178,29 @@ impl Listing<'_> {
                 let mark = core
                     .list_mark
                     .get()
-                    .filter(|last| *last != mark && defects.mixes_lists(core))
+                    .filter(|last| {
+                        *last != mark
+                            && faults.has(
+                                Fault::FlowPageTokenOfLastList,
+                                Fault::ChatPageTokenOfLastList,
+                            )
+                    })
                     .unwrap_or(mark);
                 let start = self.first_past(mark, items);
-                let is_long = items.len() > DEFAULT && size == DEFAULT;
-                let is_fourth = number > 2 && !defects.in_flow;
-                let start = if defects.repeats
-                    || (is_long && defects.long_repeats(core))
+                let is_long = items.len() > PAGE_SIZE_DEFAULT && size == PAGE_SIZE_DEFAULT;
+                let is_fourth = number > 2 && !faults.in_flow;
+                let start = if faults.has(Fault::FlowPageRepeats, Fault::ChatPageRepeats)
+                    || (is_long
+                        && faults.has(
+                            Fault::FlowLongListRepeatsItem,
+                            Fault::ChatLongListRepeatsItem,
+                        ))
                     || (is_fourth && core.fails(Fault::ChatFourthPageRepeats))
                 {
                     start.saturating_sub(1)
-                } else if defects.skips || (is_fourth && core.fails(Fault::ChatFourthPageSkips)) {
+                } else if faults.has(Fault::FlowPageSkips, Fault::ChatPageSkips)
+                    || (is_fourth && core.fails(Fault::ChatFourthPageSkips))
+                {
                     items.len().min(start + 1)
                 } else {
                     start
@@ -224,16 +246,6 @@ fn neighbours<T>(
     (before, after)
 }
 
-/// D2 and D3 name the URL but not its value without such a page.
-fn insert_url(core: &Core, meta: &mut Map<String, Value>, name: &str, url: Option<String>) {
-    let value = match url {
-        Some(url) => Value::String(url),
-        None if core.varies(Variant::EmptyPageUrls) => json!(""),
-        None => Value::Null,
-    };
-    meta.insert(name.to_owned(), value);
-}
-
 /// Position of a page: after or before an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
@@ -268,60 +280,21 @@ impl Token {
     }
 }
 
-/// Enabled paging faults of the service.
+/// The paging faults of a service.
 #[derive(Clone, Copy)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent switches, any of which may be on"
-)]
-struct Defects {
+struct Faults<'a> {
+    core: &'a Core,
     in_flow: bool,
-    repeats: bool,
-    skips: bool,
-    token_ignored: bool,
-    size_unbounded: bool,
-    size_zero: bool,
-    overfull: bool,
 }
 
-impl Defects {
-    fn from_call(core: &Core, call: &Call<'_>) -> Self {
-        let in_flow = in_flow(call);
-        let fails = |flow: Fault, chat: Fault| core.fails(if in_flow { flow } else { chat });
-        Self {
-            in_flow,
-            repeats: fails(Fault::FlowPageRepeats, Fault::ChatPageRepeats),
-            skips: fails(Fault::FlowPageSkips, Fault::ChatPageSkips),
-            token_ignored: fails(Fault::FlowPageTokenIgnored, Fault::ChatPageTokenIgnored),
-            size_unbounded: fails(Fault::FlowPageSizeUnbounded, Fault::ChatPageSizeUnbounded),
-            size_zero: fails(Fault::FlowPageSizeZero, Fault::ChatPageSizeZero),
-            overfull: fails(Fault::FlowPageOverfull, Fault::ChatPageOverfull),
-        }
-    }
-}
-
-impl Defects {
-    /// Fault: a page continues the list that was read last.
-    fn mixes_lists(self, core: &Core) -> bool {
-        core.fails(if self.in_flow {
-            Fault::FlowPageTokenOfLastList
-        } else {
-            Fault::ChatPageTokenOfLastList
-        })
+impl Faults<'_> {
+    fn has(self, flow: Fault, chat: Fault) -> bool {
+        self.core.fails(if self.in_flow { flow } else { chat })
     }
 
     /// Fault: a token is the number of items before the page.
-    fn has_offsets(self, core: &Core) -> bool {
-        !self.in_flow && core.fails(Fault::ChatPageTokenIsOffset)
-    }
-
-    /// Fault: a page of default size repeats the last item of the first.
-    fn long_repeats(self, core: &Core) -> bool {
-        core.fails(if self.in_flow {
-            Fault::FlowLongListRepeatsItem
-        } else {
-            Fault::ChatLongListRepeatsItem
-        })
+    fn has_offsets(self) -> bool {
+        !self.in_flow && self.core.fails(Fault::ChatPageTokenIsOffset)
     }
 }
 
@@ -345,25 +318,22 @@ mod tests {
     /// Reads one page of a list with `sequences`, as a flow list.
     fn read(core: &Core, order: Order, sequences: &[u64], target: &str) -> Result<Value, Refusal> {
         let request = Request::new("GET", target);
-        let call = Call::new(&request, &[], Timestamp::UNIX_EPOCH);
+        let call = Call::new(&request, &[]);
         let listing = Listing {
-            key: "items",
-            url: "http://x/flow/items".to_owned(),
             filters: vec![("Kind".to_owned(), "a b".to_owned())],
-            order,
-            page_size_max: 1000,
+            ..Listing::new("items", "http://x/flow/items".to_owned(), order)
         };
-        let items = sequences.iter().map(|n| (*n, move || json!(n))).collect();
+        let items = sequences.iter().map(|n| (*n, move || json!(n)));
         let Response { body, .. } = listing.page(core, &call, items)?;
         Ok(serde_json::from_slice(&body).unwrap())
     }
 
-    fn core_with(faults: &[Fault], variants: &[Variant]) -> Core {
-        Core::new(Settings {
-            faults: faults.iter().copied().collect(),
+    fn core_with(variants: &[Variant]) -> Core {
+        let settings = Settings {
             variants: variants.iter().copied().collect(),
             ..Settings::default()
-        })
+        };
+        Core::new(settings, Timestamp::UNIX_EPOCH)
     }
 
     /// The request target of a link.
@@ -393,12 +363,12 @@ mod tests {
     fn walks_yield_each_item_once_under_every_freedom() {
         let freedoms: [&[Variant]; 4] = [
             &[],
-            &[Variant::EmptyPageUrls, Variant::OpaqueTokens],
+            &[Variant::OpaqueTokens],
             &[Variant::EmptyLastPage],
             &[Variant::ShortPages],
         ];
         for variants in freedoms {
-            let core = core_with(&[], variants);
+            let core = core_with(variants);
             for size in [1, 2, 3, 7, 1000] {
                 let start = format!("/flow/items?PageSize={size}");
                 let up = walk(&core, Order::Ascending, 7, &start, "next_page_url").concat();
@@ -411,39 +381,24 @@ mod tests {
 
     #[test]
     fn previous_links_lead_back_the_same_pages() {
-        let core = core_with(&[], &[]);
-        let there = walk(
-            &core,
-            Order::Ascending,
-            7,
-            "/flow/items?PageSize=3",
-            "next_page_url",
-        );
+        let core = core_with(&[]);
+        let start = "/flow/items?PageSize=3";
+        let there = walk(&core, Order::Ascending, 7, start, "next_page_url");
         assert_eq!(there, [vec![1, 2, 3], vec![4, 5, 6], vec![7]]);
         let last = "/flow/items?PageSize=3&Page=2&PageToken=PA6";
         let back = walk(&core, Order::Ascending, 7, last, "previous_page_url");
         assert_eq!(back, [vec![7], vec![4, 5, 6], vec![1, 2, 3]]);
         // The item of a token may be gone.
-        let page = read(
-            &core,
-            Order::Ascending,
-            &[1, 2, 4],
-            "/flow/items?PageToken=PA3",
-        )
-        .unwrap();
+        let target = "/flow/items?PageToken=PA3";
+        let page = read(&core, Order::Ascending, &[1, 2, 4], target).unwrap();
         assert_eq!(page["items"], json!([4]));
     }
 
     #[test]
     fn meta_has_its_seven_keys_and_links_keep_the_filters() {
-        let core = core_with(&[], &[]);
-        let page = read(
-            &core,
-            Order::Ascending,
-            &[1, 2, 3],
-            "/flow/items?PageSize=2&Page=4",
-        )
-        .unwrap();
+        let core = core_with(&[]);
+        let target = "/flow/items?PageSize=2&Page=4";
+        let page = read(&core, Order::Ascending, &[1, 2, 3], target).unwrap();
         let base = "http://x/flow/items?Kind=a+b&PageSize=2";
         let expected = json!({
             "page": 4,
@@ -461,18 +416,12 @@ mod tests {
     fn page_sizes_are_bounded() {
         let many: Vec<u64> = (1..=1100).collect();
         let check = |core: &Core, query: &str, shown: Option<usize>| {
-            let page = read(
-                core,
-                Order::Ascending,
-                &many,
-                &format!("/flow/items{query}"),
-            );
-            let count = page
-                .ok()
-                .map(|page| page["items"].as_array().unwrap().len());
+            let target = format!("/flow/items{query}");
+            let page = read(core, Order::Ascending, &many, &target).ok();
+            let count = page.map(|page| page["items"].as_array().unwrap().len());
             assert_eq!(count, shown, "{query}");
         };
-        let core = core_with(&[], &[]);
+        let core = core_with(&[]);
         for (query, shown) in [
             ("", Some(50)),
             ("?PageSize=1", Some(1)),
@@ -490,7 +439,7 @@ mod tests {
         ] {
             check(&core, query, shown);
         }
-        let core = core_with(&[], &[Variant::PageSizeRefused, Variant::PageSizeRaised]);
+        let core = core_with(&[Variant::PageSizeRefused, Variant::PageSizeRaised]);
         check(&core, "?PageSize=1001", None);
         check(&core, "?PageSize=0", Some(1));
     }

@@ -120,64 +120,31 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Settings, account};
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use serde_json::Value;
-
-    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-
-    fn handled(reference: &mut Reference, request: &Request) -> Value {
-        let response = reference.handle(request, NOW);
-        assert!(response.is_success(), "{}", request.target);
-        serde_json::from_slice(&response.body).unwrap()
-    }
+    use crate::testing::{Client, parsed, sign};
 
     fn post(target: &str, form: &str) -> Request {
         let mut request = Request::new("POST", target);
-        let pair = format!("{}:{}", account::API_KEY, account::API_SECRET);
-        let basic = format!("Basic {}", STANDARD.encode(pair));
-        request.headers.set("Authorization", basic);
         request.body = form.into();
+        sign(&mut request);
         request
     }
 
-    /// A reference with a channel, and two messages to it.
-    fn with_messages(fault: Option<Fault>) -> (Reference, [Request; 2]) {
-        let settings = Settings {
-            faults: fault.into_iter().collect(),
-            ..Settings::default()
-        };
-        let mut reference = Reference::new(settings, NOW);
+    /// A reference with a channel, two messages to it, and the time.
+    fn with_messages(fault: Option<Fault>) -> (Reference, [Request; 2], Timestamp) {
+        let mut client = Client::new(fault.as_slice(), &[]);
         let mut target = "/chat/v2/Services".to_owned();
         for below in ["Channels", "Messages"] {
-            let made = handled(&mut reference, &post(&target, "FriendlyName=a"));
+            let made = client.accepted("POST", &target, &[("FriendlyName", "a")]);
             target = format!("{target}/{}/{below}", made["sid"].as_str().unwrap());
         }
         let messages = ["Body=one", "Body=two"].map(|body| post(&target, body));
-        (reference, messages)
-    }
-
-    #[test]
-    fn late_writes_show_a_race_under_its_fault_only() {
-        for fault in [None, Some(Fault::ChatRaceIndex)] {
-            let (mut reference, messages) = with_messages(fault);
-            let stale = messages.each_ref().map(|m| reference.read_early(m, NOW));
-            let mut indexes = Vec::new();
-            for (message, stale) in messages.iter().zip(stale) {
-                assert_eq!(stale.is_some(), fault.is_some());
-                let response = reference.write_late(message, NOW, stale.unwrap_or_default());
-                let shown: Value = serde_json::from_slice(&response.body).unwrap();
-                indexes.push(shown["index"].clone());
-            }
-            assert_eq!(indexes[0] == indexes[1], fault.is_some(), "{fault:?}");
-        }
+        (client.reference, messages, client.now)
     }
 
     #[test]
     fn a_request_alone_shows_no_race_and_asks_for_none() {
-        let (mut reference, messages) = with_messages(Some(Fault::ChatRaceIndex));
-        let [one, two] = messages.map(|message| handled(&mut reference, &message));
+        let (mut reference, messages, now) = with_messages(Some(Fault::ChatRaceIndex));
+        let [one, two] = messages.map(|message| parsed(&reference.handle(&message, now)));
         assert_ne!(one["index"], two["index"]);
         let asked = reference.newly_asked();
         assert!(!asked.contains(&Switch::Fault(Fault::ChatRaceIndex)));
@@ -185,11 +152,11 @@ mod tests {
 
     #[test]
     fn an_early_read_queries_its_faults_and_changes_nothing() {
-        let (mut reference, messages) = with_messages(None);
+        let (mut reference, messages, now) = with_messages(None);
         reference.newly_asked();
-        let before = reference.overview(NOW);
-        assert!(reference.read_early(&messages[0], NOW).is_none());
-        assert_eq!(reference.overview(NOW), before);
+        let before = reference.overview(now);
+        assert!(reference.read_early(&messages[0], now).is_none());
+        assert_eq!(reference.overview(now), before);
         let asked = reference.newly_asked();
         let queried = [Fault::ChatRaceIndex, Fault::ChatRaceMessagesCount];
         assert!(
@@ -197,27 +164,5 @@ mod tests {
                 .iter()
                 .all(|fault| asked.contains(&Switch::Fault(*fault)))
         );
-    }
-
-    #[test]
-    fn contention_is_refused_only_under_its_variations() {
-        for (variant, status) in [
-            (None, None),
-            (Some(Variant::Serial), None),
-            (Some(Variant::Contended409), Some(409)),
-            (Some(Variant::Contended429), Some(429)),
-            (Some(Variant::Contended503), Some(503)),
-        ] {
-            let settings = Settings {
-                variants: variant.into_iter().collect(),
-                ..Settings::default()
-            };
-            let reference = Reference::new(settings, NOW);
-            assert_eq!(
-                reference.contention_refusal().map(|refusal| refusal.status),
-                status
-            );
-            assert_eq!(reference.is_serial(), variant == Some(Variant::Serial));
-        }
     }
 }

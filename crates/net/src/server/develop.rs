@@ -5,7 +5,7 @@
 use super::page::PageSettings;
 use super::script::{self, Script};
 use super::seeds::{Seed, SeedError, Seeds, Step};
-use super::world::{PendingCallback, REFERENCE, State, World};
+use super::world::{PendingCallback, REFERENCE, World};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conformant_base::clock::{self, Timestamp};
@@ -146,14 +146,20 @@ impl World {
 
     fn describe(&self) -> Response {
         let state = self.state();
-        let faults: Vec<&str> = state.faults.iter().map(|fault| fault.id()).collect();
-        let variants: Vec<&str> = state.variants.iter().map(|variant| variant.id()).collect();
+        let Settings {
+            seed,
+            faults,
+            variants,
+            ..
+        } = &state.settings;
+        let faults: Vec<&str> = faults.iter().map(|fault| fault.id()).collect();
+        let variants: Vec<&str> = variants.iter().map(|variant| variant.id()).collect();
         Response::json(
             200,
             &json!({
                 REFERENCE.0: REFERENCE.1,
                 "now": clock::iso_seconds(self.now()),
-                "seed": state.seed,
+                "seed": seed,
                 "faults": faults,
                 "variants": variants,
                 "script": state.script.list(),
@@ -171,7 +177,7 @@ impl World {
         }
         let steps = state.begun_with.iter().chain(&state.since).cloned();
         let seed = Seed {
-            number: Some(state.seed),
+            number: Some(state.settings.seed),
             steps: steps.collect(),
         };
         Response::new(200, "application/x-ndjson", seed.to_lines(""))
@@ -189,11 +195,11 @@ impl World {
         };
         let seed = seeds.for_world("").cloned().unwrap_or_default();
         let mut state = self.state();
-        let before = state.seed;
-        state.seed = seed.number.unwrap_or(before);
+        let before = state.settings.seed;
+        state.settings.seed = seed.number.unwrap_or(before);
         let response = self.restart(&mut state, seed.steps);
         if !response.is_success() {
-            state.seed = before;
+            state.settings.seed = before;
         }
         response
     }
@@ -225,11 +231,14 @@ impl World {
             variant.and_then(Variant::from_id),
         );
         let mut state = self.state();
+        let Settings {
+            faults, variants, ..
+        } = &mut state.settings;
         match known {
-            (Some(fault), None) if on => drop(state.faults.insert(fault)),
-            (Some(fault), None) => drop(state.faults.remove(&fault)),
-            (None, Some(variant)) if on => drop(state.variants.insert(variant)),
-            (None, Some(variant)) => drop(state.variants.remove(&variant)),
+            (Some(fault), None) if on => drop(faults.insert(fault)),
+            (Some(fault), None) => drop(faults.remove(&fault)),
+            (None, Some(variant)) if on => drop(variants.insert(variant)),
+            (None, Some(variant)) => drop(variants.remove(&variant)),
             (Some(_), Some(_)) | (None, None) => {
                 let error = format!(
                     "expected the id of one existing `fault` or `variant`, found {}",
@@ -238,13 +247,8 @@ impl World {
                 return Response::json(422, &json!({ "error": error }));
             }
         }
-        let State {
-            reference,
-            faults,
-            variants,
-            ..
-        } = &mut *state;
-        reference.switch(faults.clone(), variants.clone());
+        let (faults, variants) = (faults.clone(), variants.clone());
+        state.reference.switch(faults, variants);
         drop(state);
         self.describe()
     }

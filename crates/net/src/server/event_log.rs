@@ -37,60 +37,7 @@ struct LogState {
 struct Entry {
     number: u64,
     world: String,
-    at: Timestamp,
-    what: Event,
-}
-
-#[derive(Debug)]
-enum Event {
-    /// A request to a service or a hook.
-    Exchange {
-        method: String,
-        target: String,
-        sent: Excerpt,
-        status: u16,
-        answered: Excerpt,
-        took: Duration,
-        scripted: Option<String>,
-    },
-    /// One attempt to deliver a callback.
-    Callback {
-        method: String,
-        url: String,
-        sent: Excerpt,
-        attempt: u32,
-        outcome: Outcome,
-    },
-}
-
-/// The beginning of a body, if it is text.
-#[derive(Debug)]
-struct Excerpt {
-    text: Option<String>,
-    bytes: usize,
-}
-
-impl Excerpt {
-    fn of(headers: &Headers, body: &[u8]) -> Self {
-        let media_type = headers.media_type().unwrap_or_default();
-        let is_text = media_type.starts_with("text/")
-            || ["json", "xml", "x-www-form-urlencoded"]
-                .iter()
-                .any(|known| media_type.ends_with(known));
-        let start = &body[..body.len().min(BODY_BYTES_MAX)];
-        let text = is_text.then(|| String::from_utf8_lossy(start).into_owned());
-        Self {
-            text: text.filter(|text| !text.is_empty()),
-            bytes: body.len(),
-        }
-    }
-
-    fn to_json(&self, redactor: &Redactor) -> Value {
-        json!({
-            "text": self.text.as_deref().map(|text| redactor.redact(text)),
-            "bytes": self.bytes,
-        })
-    }
+    shown: Value,
 }
 
 /// Writes the events of one sandbox.
@@ -112,16 +59,19 @@ impl LogWriter {
         if request.method == "GET" && super::is_control(&request.target) {
             return;
         }
-        let what = Event::Exchange {
-            method: request.method.clone(),
-            target: request.target.clone(),
-            sent: Excerpt::of(&request.headers, &request.body),
-            status: response.status,
-            answered: Excerpt::of(&response.headers, &response.body),
-            took,
-            scripted: scripted.map(str::to_owned),
-        };
-        self.event_log.write(self.world.clone(), at, what);
+        let log = &self.event_log;
+        log.write(&self.world, at, |redactor| {
+            json!({
+                "kind": if super::is_control(&request.target) { "action" } else { "exchange" },
+                "method": redactor.redact(&request.method),
+                "target": redactor.redact(&request.target),
+                "sent": excerpt(redactor, &request.headers, &request.body),
+                "status": response.status,
+                "answered": excerpt(redactor, &response.headers, &response.body),
+                "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "scripted": scripted,
+            })
+        });
     }
 
     /// Logs one attempt to deliver a callback.
@@ -132,27 +82,52 @@ impl LogWriter {
         attempt: u32,
         outcome: Outcome,
     ) {
-        let what = Event::Callback {
-            method: callback.request.method.clone(),
-            url: callback.url.clone(),
-            sent: Excerpt::of(&callback.request.headers, &callback.request.body),
-            attempt,
-            outcome,
-        };
-        self.event_log.write(self.world.clone(), at, what);
+        let request = &callback.request;
+        self.event_log.write(&self.world, at, |redactor| {
+            json!({
+                "kind": "callback",
+                "method": request.method,
+                "target": redactor.redact(&callback.url),
+                "sent": excerpt(redactor, &request.headers, &request.body),
+                "attempt": attempt,
+                "outcome": match outcome {
+                    Outcome::Answered { status, .. } => status.to_string(),
+                    Outcome::Silent => "no response in time".to_owned(),
+                    Outcome::Unreachable => "not reached".to_owned(),
+                },
+            })
+        });
     }
 }
 
+/// The beginning of a body, if it is text, and its size.
+fn excerpt(redactor: &Redactor, headers: &Headers, body: &[u8]) -> Value {
+    let media_type = headers.media_type().unwrap_or_default();
+    let is_text = media_type.starts_with("text/")
+        || ["json", "xml", "x-www-form-urlencoded"]
+            .iter()
+            .any(|known| media_type.ends_with(known));
+    let start = &body[..body.len().min(BODY_BYTES_MAX)];
+    let text = (is_text && !start.is_empty()).then(|| String::from_utf8_lossy(start));
+    json!({
+        "text": text.map(|text| redactor.redact(&text).into_owned()),
+        "bytes": body.len(),
+    })
+}
+
 impl EventLog {
-    fn write(&self, world: String, at: Timestamp, what: Event) {
+    fn write(&self, world: &str, at: Timestamp, show: impl FnOnce(&Redactor) -> Value) {
+        let mut shown = show(&self.redactor);
+        shown["at"] = json!(clock::iso_seconds(at));
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.written += 1;
         let number = pages.written;
+        shown["number"] = json!(number);
+        let world = world.to_owned();
         pages.latest.push_back(Entry {
             number,
             world,
-            at,
-            what,
+            shown,
         });
         if pages.latest.len() > KEPT_MAX {
             pages.latest.pop_front();
@@ -177,7 +152,7 @@ impl EventLog {
         }
         let fits = |entry: &&Entry| entry.number > number && entry.world == world;
         let entries = pages.latest.iter().filter(fits);
-        let entries = entries.map(|entry| entry.to_json(&self.redactor)).collect();
+        let entries = entries.map(|entry| entry.shown.clone()).collect();
         Some((pages.written, entries))
     }
 
@@ -187,54 +162,6 @@ impl EventLog {
         pages.closed = true;
         drop(pages);
         self.written.notify_all();
-    }
-}
-
-impl Entry {
-    fn to_json(&self, redactor: &Redactor) -> Value {
-        let at = clock::iso_seconds(self.at);
-        match &self.what {
-            Event::Exchange {
-                method,
-                target,
-                sent,
-                status,
-                answered,
-                took,
-                scripted,
-            } => json!({
-                "number": self.number,
-                "at": at,
-                "kind": if super::is_control(target) { "action" } else { "exchange" },
-                "method": redactor.redact(method),
-                "target": redactor.redact(target),
-                "sent": sent.to_json(redactor),
-                "status": status,
-                "answered": answered.to_json(redactor),
-                "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-                "scripted": scripted,
-            }),
-            Event::Callback {
-                method,
-                url,
-                sent,
-                attempt,
-                outcome,
-            } => json!({
-                "number": self.number,
-                "at": at,
-                "kind": "callback",
-                "method": method,
-                "target": redactor.redact(url),
-                "sent": sent.to_json(redactor),
-                "attempt": attempt,
-                "outcome": match outcome {
-                    Outcome::Answered { status, .. } => status.to_string(),
-                    Outcome::Silent => "no response in time".to_owned(),
-                    Outcome::Unreachable => "not reached".to_owned(),
-                },
-            }),
-        }
     }
 }
 

@@ -26,7 +26,7 @@ impl World {
     /// - All callbacks are delivered before it returns.
     pub fn handle_concurrently(&self, requests: &[Request]) -> Vec<Response> {
         let mut answers: Vec<_> = requests.iter().map(|_| None).collect();
-        let seed = self.state().seed;
+        let seed = self.state().settings.seed;
         let is_serial = self.state().reference.is_serial();
         let arrivals = if is_serial {
             (0..requests.len()).collect()

@@ -145,13 +145,13 @@ impl Settings {
     }
 
     #[cfg(feature = "tls")]
-    fn front(&self, to: std::net::SocketAddr) -> Result<Option<tls::Front>, Error> {
+    fn front(&self, to: std::net::SocketAddr) -> Result<Option<Relay>, Error> {
         let (Some(identity), Some(port)) = (&self.tls, self.port) else {
             return Ok(None);
         };
         let host = self.interface();
         let config = identity.config()?;
-        let front = tls::Front::start((host, port).into(), to, config);
+        let front = tls::listen((host, port).into(), to, config);
         let front = front.map_err(|source| Error::Listen { host, port, source })?;
         Ok(Some(front))
     }
@@ -191,7 +191,7 @@ pub struct Server {
     /// Present if a port was requested, which `httpmock` does not support.
     _relay: Option<Relay>,
     #[cfg(feature = "tls")]
-    _front: Option<tls::Front>,
+    _front: Option<Relay>,
 }
 
 impl std::fmt::Debug for Server {
@@ -222,7 +222,7 @@ impl Server {
         #[cfg(feature = "tls")]
         let front = settings.front(address)?;
         #[cfg(feature = "tls")]
-        let address = front.as_ref().map_or(address, tls::Front::address);
+        let address = front.as_ref().map_or(address, Relay::address);
         let scheme = settings.scheme();
         let worlds = Arc::new(Worlds::new(
             settings,

@@ -34,7 +34,7 @@ pub(super) fn mark_response(answered: Answered, is_head: bool) -> Response {
     response
 }
 
-/// A listener that forwards connections to other addresses in turn; dropping it frees the port.
+/// A listener that serves each connection on a thread of its own; dropping it frees the port.
 #[derive(Debug)]
 pub(super) struct Relay {
     address: SocketAddr,
@@ -45,17 +45,28 @@ impl Relay {
     /// Connections; further ones are closed.
     const CONNECTIONS_MAX: usize = 2048;
 
-    /// Starts listening; port 0 for any free one. Event streams read the event log.
+    /// Starts listening, port 0 for any free one, and forwards connections to the other addresses in turn. Event streams
+    /// read the event log.
     pub(super) fn start(
         at: SocketAddr,
         to: Vec<SocketAddr>,
         event_log: Arc<EventLog>,
     ) -> io::Result<Self> {
+        Self::serve(at, move |count, client| {
+            forward(client, to[count % to.len()], &event_log)
+        })
+    }
+
+    /// Starts listening. `serve` gets each connection, and the number of those before it.
+    pub(super) fn serve(
+        at: SocketAddr,
+        serve: impl Fn(usize, &TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&closed);
-        std::thread::spawn(move || accept(&listener, (&to, &event_log), &closing));
+        std::thread::spawn(move || accept(&listener, &Arc::new(serve), &closing));
         Ok(Self { address, closed })
     }
 
@@ -67,32 +78,22 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
-        wake(self.address);
+        // Connects once, because an accepting thread checks its flag only then.
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        }
+        drop(TcpStream::connect(address));
     }
-}
-
-/// Connects once, because an accepting thread checks its flag only then.
-pub(super) fn wake(mut address: SocketAddr) {
-    if address.ip().is_unspecified() {
-        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-    }
-    drop(TcpStream::connect(address));
-}
-
-/// Destination of connections and source of event streams.
-#[derive(Debug)]
-struct Destination {
-    to: SocketAddr,
-    event_log: Arc<EventLog>,
 }
 
 fn accept(
     listener: &TcpListener,
-    (to, event_log): (&[SocketAddr], &Arc<EventLog>),
+    serve: &Arc<impl Fn(usize, &TcpStream) -> io::Result<()> + Send + Sync + 'static>,
     closed: &AtomicBool,
 ) {
     let open = Arc::new(AtomicUsize::new(0));
-    for (client, to) in listener.incoming().zip(to.iter().cycle()) {
+    for (count, client) in listener.incoming().enumerate() {
         if closed.load(Ordering::SeqCst) {
             return;
         }
@@ -103,22 +104,19 @@ fn accept(
             open.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
-        let open = Arc::clone(&open);
-        let way = Destination {
-            to: *to,
-            event_log: Arc::clone(event_log),
-        };
+        let (open, serve) = (Arc::clone(&open), Arc::clone(serve));
         std::thread::spawn(move || {
             // A broken connection has ended; the error has no receiver.
-            drop(forward(&client, &way));
+            drop(serve(count, &client));
+            drop(client.shutdown(Shutdown::Both));
             open.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }
 
 /// Forwards bytes both ways until both sides have ended.
-fn forward(client: &TcpStream, way: &Destination) -> io::Result<()> {
-    let server = TcpStream::connect(way.to)?;
+fn forward(client: &TcpStream, to: SocketAddr, event_log: &EventLog) -> io::Result<()> {
+    let server = TcpStream::connect(to)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     std::thread::scope(|scope| {
@@ -128,7 +126,7 @@ fn forward(client: &TcpStream, way: &Destination) -> io::Result<()> {
             });
         });
         pass(&server, client, |from, to| {
-            forward_responses(from, to, &way.event_log)
+            forward_responses(from, to, event_log)
         });
     });
     Ok(())

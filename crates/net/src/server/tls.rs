@@ -3,14 +3,14 @@
 //!
 //! Does not parse HTTP. A generated certificate is self-signed, so that clients can trust it directly.
 
+use super::relay::Relay;
 use conformant_base::clock;
 use rcgen::{CertifiedKey as MadeUp, generate_simple_self_signed};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,8 +18,6 @@ use std::time::Duration;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Bytes forwarded at once.
 const PART_BYTES: usize = 16 << 10;
-/// Connections; further ones are closed.
-const CONNECTIONS_MAX: usize = 2048;
 
 /// A certificate with its key, both in PEM.
 #[derive(Clone)]
@@ -93,61 +91,15 @@ impl Identity {
     }
 }
 
-/// A TLS listener; dropping it frees the port.
-#[derive(Debug)]
-pub(super) struct Front {
-    address: SocketAddr,
-    closed: Arc<AtomicBool>,
-}
-
-impl Front {
-    /// Starts listening and forwards decrypted bytes to that address.
-    pub(super) fn start(
-        at: SocketAddr,
-        to: SocketAddr,
-        config: Arc<ServerConfig>,
-    ) -> io::Result<Self> {
-        let listener = TcpListener::bind(at)?;
-        let address = listener.local_addr()?;
-        let closed = Arc::new(AtomicBool::new(false));
-        let closing = Arc::clone(&closed);
-        std::thread::spawn(move || accept(&listener, to, &config, &closing));
-        Ok(Self { address, closed })
-    }
-
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Drop for Front {
-    fn drop(&mut self) {
-        self.closed.store(true, Ordering::SeqCst);
-        super::relay::wake(self.address);
-    }
-}
-
-fn accept(listener: &TcpListener, to: SocketAddr, config: &Arc<ServerConfig>, closed: &AtomicBool) {
-    let open = Arc::new(AtomicUsize::new(0));
-    for client in listener.incoming() {
-        if closed.load(Ordering::SeqCst) {
-            return;
-        }
-        let Ok(client) = client else {
-            continue;
-        };
-        if open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS_MAX {
-            open.fetch_sub(1, Ordering::SeqCst);
-            continue;
-        }
-        let (open, config) = (Arc::clone(&open), Arc::clone(config));
-        std::thread::spawn(move || {
-            // A broken connection has ended; the error has no receiver.
-            drop(serve_connection(&client, to, config));
-            drop(client.shutdown(Shutdown::Both));
-            open.fetch_sub(1, Ordering::SeqCst);
-        });
-    }
+/// Starts a TLS listener that forwards decrypted bytes to that address.
+pub(super) fn listen(
+    at: SocketAddr,
+    to: SocketAddr,
+    config: Arc<ServerConfig>,
+) -> io::Result<Relay> {
+    Relay::serve(at, move |_, client| {
+        serve_connection(client, to, Arc::clone(&config))
+    })
 }
 
 /// One connection. The session is locked only while it computes and writes, never while it waits.

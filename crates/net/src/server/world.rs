@@ -9,11 +9,9 @@ use super::script::{self, Action, Script};
 use super::seeds::{Seed, SeedError, Step};
 use conformant_base::clock::{self, Timestamp, VirtualClock};
 use conformant_base::http::{Request, Response};
-use conformant_reference::{
-    Callback, Delivery, Fault, Reference, Settings, StaleReads, Switch, Variant,
-};
+use conformant_reference::{Callback, Delivery, Reference, Settings, StaleReads, Switch};
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -103,7 +101,6 @@ impl WorldClock {
 
 /// One reference with its clock; shared between threads, each request is handled atomically.
 pub struct World {
-    settings: Settings,
     beginning: InitialState,
     clock: WorldClock,
     state: Mutex<State>,
@@ -114,15 +111,14 @@ pub struct World {
     pub(super) turn: Mutex<()>,
 }
 
+#[derive(Clone)]
 pub(super) struct State {
     pub(super) reference: Reference,
     /// The reference before the last change, while a script may show it.
     before: Option<Box<Reference>>,
     pub(super) script: Script,
-    pub(super) faults: BTreeSet<Fault>,
-    pub(super) variants: BTreeSet<Variant>,
-    /// Seed of identifiers.
-    pub(super) seed: u64,
+    /// With the current switches.
+    pub(super) settings: Settings,
     /// Seed data.
     pub(super) begun_with: Vec<Step>,
     /// Changing requests since then, and the time of the last one.
@@ -145,7 +141,6 @@ pub(super) struct PendingCallback {
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World")
-            .field("settings", &self.settings)
             .field("clock", &self.clock)
             .finish_non_exhaustive()
     }
@@ -162,9 +157,7 @@ impl World {
             reference: Reference::new(settings.clone(), now),
             before: None,
             script: Script::default(),
-            faults: settings.faults.clone(),
-            variants: settings.variants.clone(),
-            seed: settings.seed,
+            settings,
             begun_with: Vec::new(),
             since: Vec::new(),
             last_change: now,
@@ -172,7 +165,6 @@ impl World {
             lease: None,
         };
         Self {
-            settings,
             beginning: InitialState::default(),
             clock,
             state: Mutex::new(state),
@@ -193,23 +185,13 @@ impl World {
         let mut state = self.state();
         state.script = self.beginning.script.clone();
         if let Some(seed) = seed {
-            state.seed = seed.number.unwrap_or(state.seed);
-            let made = super::develop::replay(self.settings(&state), &seed.steps, now)?;
-            state.reference = made;
+            state.settings.seed = seed.number.unwrap_or(state.settings.seed);
+            let settings = state.settings.clone();
+            state.reference = super::develop::replay(settings, &seed.steps, now)?;
             state.begun_with.clone_from(&seed.steps);
         }
         drop(state);
         Ok(self)
-    }
-
-    /// The settings under the current switches.
-    pub(super) fn settings(&self, state: &State) -> Settings {
-        Settings {
-            seed: state.seed,
-            origin: self.settings.origin.clone(),
-            faults: state.faults.clone(),
-            variants: state.variants.clone(),
-        }
     }
 
     /// Present if there is a page.
@@ -229,25 +211,13 @@ impl World {
     /// An independent copy with only this switch on.
     #[must_use]
     pub fn fork(&self, switch: Option<Switch>, deliver: Arc<dyn Deliver>) -> Self {
-        let settings = self.settings.clone().with(switch);
-        let state = self.state();
-        let mut reference = state.reference.clone();
-        reference.switch(settings.faults.clone(), settings.variants.clone());
-        let state = State {
-            reference,
-            before: state.before.clone(),
-            script: state.script.clone(),
-            faults: settings.faults.clone(),
-            variants: settings.variants.clone(),
-            seed: state.seed,
-            begun_with: state.begun_with.clone(),
-            since: state.since.clone(),
-            last_change: state.last_change,
-            generation: state.generation,
-            lease: state.lease.clone(),
-        };
+        let mut state = self.state().clone();
+        state.settings = state.settings.with(switch);
+        let Settings {
+            faults, variants, ..
+        } = state.settings.clone();
+        state.reference.switch(faults, variants);
         Self {
-            settings,
             beginning: self.beginning.clone(),
             clock: self.clock.fork(),
             state: Mutex::new(state),
@@ -483,7 +453,7 @@ impl World {
     /// Restarts with these requests.
     pub(super) fn restart(&self, state: &mut State, steps: Vec<Step>) -> Response {
         let now = self.now();
-        let reference = match super::develop::replay(self.settings(state), &steps, now) {
+        let reference = match super::develop::replay(state.settings.clone(), &steps, now) {
             Ok(reference) => reference,
             Err(error) => return Response::json(422, &json!({ "error": error.to_string() })),
         };

@@ -178,13 +178,13 @@ mod tests {
         socket.read_exact(&mut vec![0; length - 1]).unwrap();
     }
 
-    fn send(base: &BaseUrl, release: impl FnOnce()) -> Result<Vec<Arrival>, Fault> {
+    fn send(base: &BaseUrl, limits: Limits, release: impl FnOnce()) -> Result<Vec<Arrival>, Fault> {
         let requests = requests();
         let departures: Vec<Departure<'_>> = requests
             .iter()
             .map(|request| Departure { base, request })
             .collect();
-        let client = Client::new(Limits::default());
+        let client = Client::new(limits);
         client.send_concurrently(
             &client.share(),
             &departures,
@@ -206,7 +206,10 @@ mod tests {
         };
         std::thread::scope(|scope| {
             let base = serving(scope, &serve);
-            let arrived = send(&base, || is_released.store(true, Ordering::SeqCst)).unwrap();
+            let arrived = send(&base, Limits::default(), || {
+                is_released.store(true, Ordering::SeqCst);
+            })
+            .unwrap();
             assert_eq!(arrived.len(), RACERS);
             let last_sent = arrived.iter().map(|one| one.sent).max().unwrap();
             for one in &arrived {
@@ -238,7 +241,7 @@ mod tests {
         };
         std::thread::scope(|scope| {
             let base = serving(scope, &serve);
-            let fault = send(&base, || panic!("released")).unwrap_err();
+            let fault = send(&base, Limits::default(), || panic!("released")).unwrap_err();
             assert!(
                 matches!(fault.cause, Cause::EmptyResponse | Cause::Reset),
                 "{fault}"
@@ -259,19 +262,8 @@ mod tests {
                 rate: Some(10),
                 ..Limits::default()
             };
-            let requests = requests();
-            let departures: Vec<Departure<'_>> = requests
-                .iter()
-                .map(|request| Departure {
-                    base: &base,
-                    request,
-                })
-                .collect();
             let began = clock::monotonic();
-            let client = Client::new(limits);
-            client
-                .send_concurrently(&client.share(), &departures, Duration::from_secs(10), || {})
-                .unwrap();
+            send(&base, limits, || {}).unwrap();
             assert!(began.elapsed() >= Duration::from_millis(150));
         });
     }

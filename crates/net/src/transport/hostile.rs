@@ -80,8 +80,7 @@ fn read_request(socket: &mut TcpStream) -> std::io::Result<()> {
 
 /// A target that runs one script per connection; its thread returns how many it ran.
 fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("a bound socket");
+    let (listener, base) = listening();
     let thread = std::thread::spawn(move || {
         let mut count = 0;
         for acts in scripts {
@@ -94,8 +93,19 @@ fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
         }
         count
     });
-    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     (base, thread)
+}
+
+/// A socket that listens, and its address.
+fn listening() -> (TcpListener, BaseUrl) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    (listener, base)
+}
+
+fn client() -> Client {
+    Client::new(Limits::default())
 }
 
 fn get() -> Request {
@@ -123,7 +133,7 @@ fn outcome(result: &Result<Answer, Fault>) -> String {
 /// Runs one script against one request.
 fn run_acts(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, Fault> {
     let (base, thread) = target(vec![acts]);
-    let client = Client::new(Limits::default());
+    let client = client();
     let begun = clock::monotonic();
     let result = client.exchange(&base, request, within);
     let took = clock::monotonic() - begun;
@@ -133,10 +143,15 @@ fn run_acts(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answe
     result
 }
 
+/// The same for a target that sends these bytes once it has the request.
+fn answered(bytes: impl AsRef<[u8]>) -> Result<Answer, Fault> {
+    run_acts(vec![Act::Request, send(bytes)], &get(), AMPLE)
+}
+
 /// Each response, sent whole and then closed, and the expected outcome.
 fn check(rows: &[(&str, &str)]) {
     for (answer, expect) in rows {
-        let result = run_acts(vec![Act::Request, send(answer)], &get(), AMPLE);
+        let result = answered(answer);
         assert_eq!(outcome(&result), *expect, "{answer:?}: {result:?}");
     }
 }
@@ -151,7 +166,7 @@ fn refused_connections_name_address_and_system_error_and_end_further_tries() {
     let address = listener.local_addr().expect("a bound socket");
     drop(listener);
     let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
-    let client = Client::new(Limits::default());
+    let client = client();
     let mut fastest = AMPLE;
     for attempt in 1..=4 {
         let begun = clock::monotonic();
@@ -244,10 +259,8 @@ fn silence_and_drips_meet_the_total_deadline_and_say_where() {
 
 #[test]
 fn a_target_that_reads_no_body_meets_the_deadline_too() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("a bound socket");
-    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
-    let client = Client::new(Limits::default());
+    let (_listener, base) = listening();
+    let client = client();
     let fault = client
         .send(&base, &post(64 << 20), SOON)
         .expect_err("not read");
@@ -324,7 +337,7 @@ fn connections_are_kept_and_dead_ones_replaced() {
     let once = || vec![Act::Request, send(OK)];
     // Two exchanges on one connection.
     let (base, thread) = target(vec![[once(), once()].concat()]);
-    let client = Client::new(Limits::default());
+    let client = client();
     for _ in 0..2 {
         assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
     }
@@ -353,7 +366,7 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
     let dies = || vec![Act::Request, send(OK), Act::Request];
     let answers = vec![Act::Request, send(OK)];
     let (base, thread) = target(vec![dies(), answers.clone()]);
-    let client = Client::new(Limits::default());
+    let client = client();
     assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
     let again = client
         .exchange(&base, &get(), AMPLE)
@@ -399,7 +412,7 @@ fn in_a_scenario_kept_connections_are_trusted_until_one_is_closed() {
     // Two requests on one connection; the target closes it instead of responding to the third.
     let first = [answers(), answers(), vec![Act::Request]].concat();
     let (base, thread) = target(vec![first, answers(), answers()]);
-    let client = Client::new(Limits::default());
+    let client = client();
     let share = &client.share();
     let exchange = |request| client.exchange_in(share, &base, &request, AMPLE);
     assert_eq!(outcome(&exchange(post(1))), "200 ok");
@@ -432,7 +445,7 @@ fn a_forged_second_answer_is_never_matched_to_a_later_request() {
             [vec![Act::Request], answers, vec![Act::Hold]].concat(),
             vec![Act::Request, send(OK)],
         ]);
-        let client = Client::new(Limits::default());
+        let client = client();
         let first = outcome(&client.exchange(&base, &get(), AMPLE));
         assert!(first.starts_with("200 ok"), "{first}");
         wait_until_spoilt(&client, &base);
@@ -475,7 +488,7 @@ fn other_protocols_are_recognized() {
             "ff fe 01 6e 6f 69 73 65",
         ),
     ] {
-        let fault = run_acts(vec![Act::Request, send(bytes)], &get(), AMPLE).expect_err(hint);
+        let fault = answered(bytes).expect_err(hint);
         assert_eq!(fault.cause, Cause::NotHttp);
         assert!(fault.detail.contains(hint), "{fault}");
         assert!(fault.detail.ends_with(hex), "{fault}");
@@ -486,7 +499,7 @@ fn other_protocols_are_recognized() {
 fn an_interrupted_run_leaves_its_exchanges() {
     let (base, thread) = target(vec![vec![Act::Request, send("HTTP/1.1 "), Act::Hold]]);
     let interrupted = Arc::new(AtomicBool::new(false));
-    let client = Client::new(Limits::default()).interrupted_by(Arc::clone(&interrupted));
+    let client = client().interrupted_by(Arc::clone(&interrupted));
     let result = std::thread::scope(|scope| {
         let exchange = scope.spawn(|| client.exchange(&base, &get(), AMPLE));
         interrupted.store(true, Ordering::Relaxed);
@@ -529,10 +542,10 @@ fn heads_that_are_not_http_1_1_are_never_judged() {
         ("HTTP/1.1 abc", "malformed-head"),
     ]);
     let odd = "HTTP/1.1 200 OK\r\nX: \u{fc}\u{202e}\r\nContent-Length: 0\r\n\r\n".as_bytes();
-    let answer = run_acts(vec![Act::Request, send(odd)], &get(), AMPLE).expect("judged");
+    let answer = answered(odd).expect("judged");
     assert_eq!(answer.response.headers.get("x"), Some("\u{fc}\u{202e}"));
     let raw = b"HTTP/1.1 200 OK\r\nX: \xfc\r\nContent-Length: 0\r\n\r\n";
-    let answer = run_acts(vec![Act::Request, send(raw)], &get(), AMPLE).expect("judged");
+    let answer = answered(raw).expect("judged");
     assert_eq!(answer.response.headers.get("x"), Some("\u{fc}"));
     let fault = run_acts(
         vec![Act::Request, send("HTTP/1.1 \x1b[31m\r\n\r\n")],
@@ -674,11 +687,7 @@ fn lengths_must_be_certain() {
     ] {
         check(&[(&with(length), expect)]);
     }
-    let detail = |answer: &str| {
-        run_acts(vec![Act::Request, send(answer)], &get(), AMPLE)
-            .expect_err("a fault")
-            .detail
-    };
+    let detail = |answer: &str| answered(answer).expect_err("a fault").detail;
     assert_eq!(detail(&with("2, 3")), "Content-Length states both 2 and 3");
     assert_eq!(
         detail(&with("1")),
@@ -721,7 +730,7 @@ fn chunks_must_be_certain() {
         "200 ok [both Content-Length and Transfer-Encoding; read as chunked]",
     )]);
     let many = format!("{head}\r\n{}0\r\n\r\n", "1\r\nx\r\n".repeat(20_000));
-    let answer = run_acts(vec![Act::Request, send(many)], &get(), AMPLE).expect("benign");
+    let answer = answered(many).expect("benign");
     assert_eq!(answer.response.body.len(), 20_000);
 
     let flood = |bytes: &str| Act::Flood(bytes.as_bytes().to_vec(), 1 << 20);
@@ -814,8 +823,7 @@ fn redirects_are_answers_and_nothing_else_is_contacted() {
     ] {
         let redirect =
             format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-        let answer =
-            run_acts(vec![Act::Request, send(redirect)], &get(), AMPLE).expect("judged as text");
+        let answer = answered(redirect).expect("judged as text");
         assert_eq!(answer.response.status, 302);
         assert_eq!(
             answer.response.headers.get("Location"),
@@ -841,9 +849,7 @@ fn no_compression_is_asked_for_and_none_is_undone() {
         String::from_utf8(seen).expect("ASCII")
     });
     let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
-    let response = Client::new(Limits::default())
-        .send(&base, &get(), AMPLE)
-        .expect("an answer");
+    let response = client().send(&base, &get(), AMPLE).expect("an answer");
     assert_eq!(response.body, b"\x1f\x01\x02");
     let seen = thread.join().expect("no panic");
     let agent = concat!("conformant/", env!("CARGO_PKG_VERSION"));
@@ -855,14 +861,10 @@ fn no_compression_is_asked_for_and_none_is_undone() {
 
 #[test]
 fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("a bound socket");
-    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    let (listener, base) = listening();
     let mut request = get();
     request.headers.add("X-A", "a\r\nX-Forged: b");
-    let fault = Client::new(Limits::default())
-        .send(&base, &request, AMPLE)
-        .expect_err("refused");
+    let fault = client().send(&base, &request, AMPLE).expect_err("refused");
     assert_eq!(fault.cause, Cause::Unsendable);
     assert_eq!(
         fault.detail,
@@ -880,7 +882,7 @@ fn a_target_without_tls_differs_from_a_silent_one() {
         send("HTTP/1.1 400 Bad Request\r\n\r\n"),
     ]]);
     let base = BaseUrl::parse(&format!("https://{}", base.origin().authority())).expect("a base");
-    let client = Client::new(Limits::default());
+    let client = client();
     let fault = client.send(&base, &get(), AMPLE).expect_err("no TLS");
     assert_eq!(fault.cause, Cause::Tls, "{fault}");
     assert!(thread.join().is_ok());
@@ -896,7 +898,7 @@ fn a_target_without_tls_differs_from_a_silent_one() {
 #[test]
 fn names_that_lead_nowhere_are_unresolved() {
     let base = BaseUrl::parse("http://nowhere.invalid:1").expect("a base");
-    let fault = Client::new(Limits::default())
+    let fault = client()
         .send(&base, &get(), AMPLE)
         .expect_err("no such name");
     assert_eq!(fault.cause, Cause::Unresolved, "{fault}");

@@ -92,7 +92,16 @@ mod tests {
     const AMPLE: Duration = Duration::from_secs(5);
 
     fn listener() -> Listener {
-        Listener::start(&ServerSettings::default()).expect("a free port")
+        with(&ServerSettings::default())
+    }
+
+    fn with(settings: &ServerSettings) -> Listener {
+        Listener::start(settings).expect("a free port")
+    }
+
+    /// The path of an address, without its first slash.
+    fn path_of(url: &str) -> &str {
+        url.splitn(4, '/').nth(3).expect("a path")
     }
 
     /// Posts a body; returns the status or the cause.
@@ -109,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Sends raw bytes and returns the status line of the response.
+    /// Sends raw bytes and returns the status of the response.
     fn raw(address: SocketAddr, bytes: &[u8]) -> String {
         let mut socket = std::net::TcpStream::connect(address).expect("a listener");
         socket
@@ -119,8 +128,8 @@ mod tests {
         drop(socket.write_all(bytes));
         let mut answer = Vec::new();
         drop(socket.read_to_end(&mut answer));
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        answer.lines().next().unwrap_or("closed").to_owned()
+        let answer = String::from_utf8_lossy(&answer);
+        answer.split(' ').nth(1).unwrap_or("closed").to_owned()
     }
 
     #[test]
@@ -148,7 +157,7 @@ mod tests {
     fn tunnels_traces_and_other_protocols_are_refused() {
         let listener = listener();
         let url = listener.open("a", Vec::new());
-        let path = url.splitn(4, '/').nth(3).expect("a path").to_owned();
+        let path = path_of(&url).to_owned();
         for head in [
             format!("CONNECT {} HTTP/1.1\r\n", listener.address()),
             format!("TRACE /{path} HTTP/1.1\r\n"),
@@ -156,7 +165,7 @@ mod tests {
         ] {
             let head = format!("{head}Host: h\r\n\r\n");
             let status = raw(listener.address(), head.as_bytes());
-            assert!(status.contains("501"), "{head}: {status}");
+            assert_eq!(status, "501", "{head}");
         }
         assert_eq!(listener.sink().snapshot().len(), 0);
     }
@@ -213,11 +222,10 @@ mod tests {
 
     #[test]
     fn idle_and_slow_senders_do_not_keep_real_ones_out() {
-        let listener = Listener::start(&ServerSettings {
+        let listener = with(&ServerSettings {
             connections: 16,
             ..ServerSettings::default()
-        })
-        .expect("a free port");
+        });
         let url = listener.open("real", vec![]);
         let idle: Vec<_> = (0..60)
             .map(|i| {
@@ -236,20 +244,19 @@ mod tests {
     #[test]
     fn slow_heads_and_bodies_are_cut_off() {
         let brief = Duration::from_millis(80);
-        let listener = Listener::start(&ServerSettings {
+        let listener = with(&ServerSettings {
             head_time: brief,
             body_time: brief,
             ..ServerSettings::default()
-        })
-        .expect("a free port");
+        });
         let url = listener.open("a", vec![]);
-        let path = url.splitn(4, '/').nth(3).expect("a path");
+        let path = path_of(&url);
         for (bytes, expect) in [
             (String::new(), "closed"),
             ("POST / HTTP/1.1\r\nX:".into(), "closed"),
             (
                 format!("POST /{path} HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123"),
-                "HTTP/1.1 408 Request Timeout",
+                "408",
             ),
         ] {
             assert_eq!(
@@ -265,45 +272,21 @@ mod tests {
     fn oversized_and_garbled_callbacks_are_refused_and_never_mixed_up() {
         let listener = listener();
         let url = listener.open("a", vec![]);
-        let path = url.splitn(4, '/').nth(3).expect("a path");
+        let path = path_of(&url);
         let to = |head: &str| format!("POST /{path} HTTP/1.1\r\nHost: h\r\n{head}\r\n");
         let fields: String = "X-Many: y\r\n".repeat(100_000);
         let chunk = format!("100001\r\n{}\r\n0\r\n\r\n", "x".repeat((1 << 20) + 1));
         for (bytes, expect) in [
-            (
-                to("Content-Length: 1000000000000\r\n"),
-                "HTTP/1.1 413 Payload Too Large",
-            ),
-            (
-                to("Content-Length: 1048577\r\n"),
-                "HTTP/1.1 413 Payload Too Large",
-            ),
-            (
-                to("Transfer-Encoding: chunked\r\n") + &chunk,
-                "HTTP/1.1 413 Payload Too Large",
-            ),
-            (to(&fields), "HTTP/1.1 431 Request Header Fields Too Large"),
-            (to("Content-Length: -1\r\n"), "HTTP/1.1 400 Bad Request"),
-            (
-                to("Content-Length: 1\r\nContent-Length: 2\r\n"),
-                "HTTP/1.1 400 Bad Request",
-            ),
-            (
-                to("Transfer-Encoding: gzip\r\n"),
-                "HTTP/1.1 400 Bad Request",
-            ),
-            (
-                to("Transfer-Encoding: chunked\r\n") + "zz\r\n",
-                "HTTP/1.1 400 Bad Request",
-            ),
-            (
-                "\x16\x03\x01 noise\r\n\r\n".into(),
-                "HTTP/1.1 400 Bad Request",
-            ),
-            (
-                "GET http://[ HTTP/1.1\r\n\r\n".into(),
-                "HTTP/1.1 400 Bad Request",
-            ),
+            (to("Content-Length: 1000000000000\r\n"), "413"),
+            (to("Content-Length: 1048577\r\n"), "413"),
+            (to("Transfer-Encoding: chunked\r\n") + &chunk, "413"),
+            (to(&fields), "431"),
+            (to("Content-Length: -1\r\n"), "400"),
+            (to("Content-Length: 1\r\nContent-Length: 2\r\n"), "400"),
+            (to("Transfer-Encoding: gzip\r\n"), "400"),
+            (to("Transfer-Encoding: chunked\r\n") + "zz\r\n", "400"),
+            ("\x16\x03\x01 noise\r\n\r\n".into(), "400"),
+            ("GET http://[ HTTP/1.1\r\n\r\n".into(), "400"),
         ] {
             let shown = &bytes[..bytes.len().min(120)];
             assert_eq!(
@@ -315,15 +298,12 @@ mod tests {
         assert!(listener.sink().snapshot().is_empty());
 
         let many = to(&("X-Many: y\r\n".repeat(200) + "Content-Length: 2\r\n")) + "ok";
-        assert_eq!(raw(listener.address(), many.as_bytes()), "HTTP/1.1 200 OK");
+        assert_eq!(raw(listener.address(), many.as_bytes()), "200");
 
         // Pipelined or smuggled requests: the first counts, the rest is never read.
         let second = to("Content-Length: 6\r\n") + "forged";
         let pipelined = to("Content-Length: 2\r\n") + "ok" + &second;
-        assert_eq!(
-            raw(listener.address(), pipelined.as_bytes()),
-            "HTTP/1.1 200 OK"
-        );
+        assert_eq!(raw(listener.address(), pipelined.as_bytes()), "200");
         let smuggled =
             to("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n" + &second;
         raw(listener.address(), smuggled.as_bytes());
@@ -361,11 +341,10 @@ mod tests {
 
     #[test]
     fn a_public_url_works_with_and_without_its_path_prefix() {
-        let listener = Listener::start(&ServerSettings {
+        let listener = with(&ServerSettings {
             public_url: Some(BaseUrl::parse("https://ci.example/hooks/").expect("a base")),
             ..ServerSettings::default()
-        })
-        .expect("a free port");
+        });
         let url = listener.open("a", vec![]);
         let path = url
             .strip_prefix("https://ci.example")

@@ -211,6 +211,20 @@ fn parse(text: &str) -> Result<Url, UrlError> {
 mod tests {
     use super::*;
 
+    const NO_SCHEME: &str = "it is not an absolute URL (no scheme, such as http://)";
+    const NO_HOST: &str = "it is not an absolute URL (no host after //)";
+    const CREDENTIALS: &str =
+        "it contains credentials, which are configured apart from the address";
+    const NOT_A_BASE: &str = "a base URL must not have a query or fragment";
+
+    fn character(character: &str, at: usize) -> String {
+        format!("it contains {character} at byte {at}, which must be percent-encoded")
+    }
+
+    fn leads_to(found: &str) -> String {
+        format!("it leads to {found}, not to http://h:81")
+    }
+
     #[test]
     fn base_addresses_are_read_or_refused_with_a_reason() {
         for (text, expect) in [
@@ -220,18 +234,12 @@ mod tests {
             ("https://H.Example:443/a/../b", "https://h.example/b"),
             ("http://[::1]:8080/x", "http://[::1]:8080/x"),
             ("http://0x7f.1/", "http://127.0.0.1"),
-            ("", "it is not an absolute URL (no scheme, such as http://)"),
-            (
-                "//h/x",
-                "it is not an absolute URL (no scheme, such as http://)",
-            ),
-            (
-                "/v2",
-                "it is not an absolute URL (no scheme, such as http://)",
-            ),
+            ("", NO_SCHEME),
+            ("//h/x", NO_SCHEME),
+            ("/v2", NO_SCHEME),
             ("http://", "it is not an absolute URL (empty host)"),
-            ("http:///x", "it is not an absolute URL (no host after //)"),
-            ("http:x", "it is not an absolute URL (no host after //)"),
+            ("http:///x", NO_HOST),
+            ("http:x", NO_HOST),
             (
                 "http://h:99999/",
                 "it is not an absolute URL (invalid port number)",
@@ -245,42 +253,15 @@ mod tests {
                 "its scheme is javascript, neither http nor https",
             ),
             ("ftp://h/", "its scheme is ftp, neither http nor https"),
-            (
-                "http://u@h/",
-                "it contains credentials, which are configured apart from the address",
-            ),
-            (
-                "http://u:p@h/",
-                "it contains credentials, which are configured apart from the address",
-            ),
-            (
-                "http://h/?a=b",
-                "a base URL must not have a query or fragment",
-            ),
-            (
-                "http://h/#x",
-                "a base URL must not have a query or fragment",
-            ),
-            (
-                "http://h/\r\nX: y",
-                "it contains U+000D at byte 9, which must be percent-encoded",
-            ),
-            (
-                "http://h/\0",
-                "it contains U+0000 at byte 9, which must be percent-encoded",
-            ),
-            (
-                "http://h/a b",
-                "it contains U+0020 at byte 10, which must be percent-encoded",
-            ),
-            (
-                "http:\\\\h",
-                "it contains U+005C at byte 5, which must be percent-encoded",
-            ),
-            (
-                "http://ü/",
-                "it contains U+00FC at byte 7, which must be percent-encoded",
-            ),
+            ("http://u@h/", CREDENTIALS),
+            ("http://u:p@h/", CREDENTIALS),
+            ("http://h/?a=b", NOT_A_BASE),
+            ("http://h/#x", NOT_A_BASE),
+            ("http://h/\r\nX: y", &character("U+000D", 9)),
+            ("http://h/\0", &character("U+0000", 9)),
+            ("http://h/a b", &character("U+0020", 10)),
+            ("http:\\\\h", &character("U+005C", 5)),
+            ("http://ü/", &character("U+00FC", 7)),
         ] {
             let read = BaseUrl::parse(text).map_or_else(|e| e.to_string(), |b| b.to_string());
             assert_eq!(read, expect, "{text:?}");
@@ -307,42 +288,15 @@ mod tests {
             ("http://h:81/v2/x", "http://h:81 + /v2/x"),
             ("http://h:81/chat/../v2", "http://h:81 + /v2"),
             ("http://h:81/chat?x", "http://h:81 + /chat?x"),
-            (
-                "http://h:82/chat/x",
-                "it leads to http://h:82, not to http://h:81",
-            ),
-            (
-                "https://h:81/chat/x",
-                "it leads to https://h:81, not to http://h:81",
-            ),
-            (
-                "http://h/chat/x",
-                "it leads to http://h, not to http://h:81",
-            ),
-            (
-                "http://h.evil:81/chat",
-                "it leads to http://h.evil:81, not to http://h:81",
-            ),
-            (
-                "http://h:81@evil/chat",
-                "it contains credentials, which are configured apart from the address",
-            ),
-            (
-                "//h:81/chat/x",
-                "it is not an absolute URL (no scheme, such as http://)",
-            ),
-            (
-                "/chat/x",
-                "it is not an absolute URL (no scheme, such as http://)",
-            ),
-            (
-                "http:\\\\h:81\\chat",
-                "it contains U+005C at byte 5, which must be percent-encoded",
-            ),
-            (
-                "ht\ntp://h:81/chat",
-                "it contains U+000A at byte 2, which must be percent-encoded",
-            ),
+            ("http://h:82/chat/x", &leads_to("http://h:82")),
+            ("https://h:81/chat/x", &leads_to("https://h:81")),
+            ("http://h/chat/x", &leads_to("http://h")),
+            ("http://h.evil:81/chat", &leads_to("http://h.evil:81")),
+            ("http://h:81@evil/chat", CREDENTIALS),
+            ("//h:81/chat/x", NO_SCHEME),
+            ("/chat/x", NO_SCHEME),
+            ("http:\\\\h:81\\chat", &character("U+005C", 5)),
+            ("ht\ntp://h:81/chat", &character("U+000A", 2)),
             ("file:///chat", "its scheme is file, neither http nor https"),
         ] {
             let found = match base.locate(link) {

@@ -207,34 +207,19 @@ fn client_identity(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, Tr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::Identity;
     use crate::transport::{BaseUrl, Client, ConnectSettings, Limits, Proxies};
     use conformant_base::http::Request;
     use rustls::server::WebPkiClientVerifier;
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
     use std::net::TcpListener;
+    use std::sync::LazyLock;
     use std::thread::JoinHandle;
     use std::time::Duration;
 
-    /// Self-signed for 127.0.0.1 and localhost, valid from 2020 to 2120. The key is public and protects nothing.
-    const CERTIFICATE: &str = "\
------BEGIN CERTIFICATE-----
-MIIBbzCCARagAwIBAgIBATAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9jb25mb3Jt
-YW50IHRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBoxGDAW
-BgNVBAMMD2NvbmZvcm1hbnQgdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA
-BPd2BeJQkGQcapr+XFcMlZmU1ejZGV+5YSOZ6Y1EtRwaHLFbPOb5SZahINt4ABMd
-/Nahr8ivFwf4uUYZIVwk+iijSzBJMAwGA1UdEwEB/wQCMAAwGgYDVR0RBBMwEYcE
-fwAAAYIJbG9jYWxob3N0MB0GA1UdDgQWBBRo/h+i4yEYNylDVBJU44fvXhDb4jAK
-BggqhkjOPQQDAgNHADBEAiAE+ZgctA/me36FVTaUehSmB7M5Bf0iO63r2uVsDsFU
-BAIgP5JAH1xDnHNIgfNmFAsZsmj+92Z3yBNDXNLmmA5pEyk=
------END CERTIFICATE-----
-";
-    const KEY: &str = "\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgA4j8tXQNsSdRIHZX
-/A9zzMLncu3em/XDad0OEQ6InSyhRANCAAT3dgXiUJBkHGqa/lxXDJWZlNXo2Rlf
-uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
------END PRIVATE KEY-----
-";
+    /// Self-signed for 127.0.0.1.
+    static IDENTITY: LazyLock<Identity> =
+        LazyLock::new(|| Identity::generate(None).expect("a certificate"));
 
     /// Sends one response per connection after that many bytes; returns the received bytes.
     fn target(answers: Vec<(usize, Vec<u8>)>) -> (BaseUrl, JoinHandle<Vec<u8>>) {
@@ -247,8 +232,8 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         insists: bool,
     ) -> (BaseUrl, JoinHandle<Vec<u8>>) {
         let certificate =
-            CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).expect("a certificate");
-        let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).expect("a key");
+            CertificateDer::from_pem_slice(IDENTITY.certificate.as_bytes()).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(IDENTITY.key.as_bytes()).expect("a key");
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).expect("a root");
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), ring());
@@ -294,7 +279,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
 
     fn trusting() -> Pem {
         Pem {
-            ca: Some(CERTIFICATE.into()),
+            ca: Some(IDENTITY.certificate.clone().into()),
             client: None,
         }
     }
@@ -347,14 +332,14 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
 
     #[test]
     fn what_is_no_certificate_is_refused() {
-        for pem in ["", "nonsense", KEY] {
+        for pem in ["", "nonsense", &IDENTITY.key] {
             let ca = Some(pem.into());
             let error = Trust::with(&Pem { ca, client: None }).expect_err("no root");
             assert_eq!(error.to_string(), "no certificate in PEM format found");
-            let client = Some((CERTIFICATE.into(), pem.into()));
+            let client = Some((IDENTITY.certificate.clone().into(), pem.into()));
             assert_eq!(
                 Trust::with(&Pem { ca: None, client }).is_err(),
-                pem != KEY,
+                pem != IDENTITY.key,
                 "{pem}"
             );
         }
@@ -376,7 +361,10 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
             "{fault}"
         );
         let shown = Pem {
-            client: Some((CERTIFICATE.into(), KEY.into())),
+            client: Some((
+                IDENTITY.certificate.clone().into(),
+                IDENTITY.key.clone().into(),
+            )),
             ..trusting()
         };
         let client = client(&shown);

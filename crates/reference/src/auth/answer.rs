@@ -7,29 +7,6 @@ use crate::{Core, Fault, Variant};
 use conformant_base::http::Response;
 use serde_json::{Value, json};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Xml,
-}
-
-impl Format {
-    pub(super) fn from_segment(segment: &str) -> Option<Self> {
-        match segment {
-            "json" => Some(Self::Json),
-            "xml" => Some(Self::Xml),
-            _ => None,
-        }
-    }
-}
-
-/// A success response.
-#[derive(Debug)]
-pub(super) struct Done {
-    pub(super) is_new: bool,
-    pub(super) body: Value,
-}
-
 /// An error response. Status codes are not shown (D1, Errors).
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -53,16 +30,13 @@ impl Failure {
     }
 
     /// The response to create-user with an invalid user (D1, Errors).
-    pub(super) fn invalid_user(core: &Core, field: &str, error_code: &str) -> Self {
+    pub(super) fn invalid_user(field: &str, error_code: &str) -> Self {
         const MESSAGE: &str = "User was not valid";
         let mut body = json!({
             "message": MESSAGE,
             "success": false,
             "errors": {field: "is invalid", "message": MESSAGE},
         });
-        if core.varies(Variant::AuthErrorsOfOtherTypes) {
-            body["errors"] = json!({field: ["is invalid"], "message": {"text": MESSAGE}});
-        }
         body[field] = json!("is invalid");
         body["error_code"] = json!(error_code);
         Self {
@@ -73,17 +47,18 @@ impl Failure {
     }
 }
 
-/// Writes a response in its format.
-pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>) -> Response {
+/// Writes a response in the format of the operation.
+pub(super) fn render(core: &Core, is_new: bool, answer: Result<Value, Failure>) -> Response {
+    let is_xml = core.operation.is_xml;
     match answer {
-        Ok(Done { is_new, body }) => {
+        Ok(body) => {
             // Clients of this service accept only 200, although no document says so.
             let status = if is_new && core.varies(Variant::AuthCreatedIs201) {
                 201
             } else {
                 200
             };
-            write(core, format, status, &body)
+            write(core, is_xml, status, &body)
         }
         Err(failure) => {
             let status = if core.varies(Variant::AuthFailureIs200) {
@@ -94,18 +69,18 @@ pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>)
             if failure.is_free && status != 200 && core.varies(Variant::OtherErrorBody) {
                 return Response::new(status, "text/plain", "refused");
             }
-            let is_xml = format == Format::Xml && !core.fails(Fault::AuthXmlErrorsAreJson);
-            let format = if is_xml { Format::Xml } else { Format::Json };
-            write(core, format, status, &failure.body)
+            let is_xml = is_xml && !core.fails(Fault::AuthXmlErrorsAreJson);
+            write(core, is_xml, status, &failure.body)
         }
     }
 }
 
-fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
+fn write(core: &Core, asked_xml: bool, status: u16, body: &Value) -> Response {
     let body = core.with_effects(&core.operation, body);
-    let is_xml = match format {
-        Format::Json => core.fails(Fault::AuthJsonIsXml),
-        Format::Xml => !core.fails(Fault::AuthXmlIsJson),
+    let is_xml = if asked_xml {
+        !core.fails(Fault::AuthXmlIsJson)
+    } else {
+        core.fails(Fault::AuthJsonIsXml)
     };
     if !is_xml {
         return Response::json(status, &body);

@@ -2,13 +2,13 @@
 //!
 //! `callbacks` sends callbacks; the control plane triggers user actions.
 
-use super::answer::{Done, Failure};
+use super::answer::Failure;
 use super::application;
-use super::callbacks::{self, Callbacks, Kind};
+use super::callbacks::{self, APPROVAL, Callbacks, REGISTRATION};
 use super::parameters::Parameters;
 use super::users::{User, record_id};
 use crate::effects::Operation;
-use crate::{Call, Core, Fault, HookError, Variant};
+use crate::{Call, Core, Fault, Variant, hook};
 use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
 use rand::Rng as _;
@@ -32,13 +32,13 @@ pub(super) enum Reaction {
 }
 
 #[derive(Clone, Debug)]
-struct Approval {
-    uuid: String,
+pub(super) struct Approval {
+    pub(super) uuid: String,
     record: String,
-    user: User,
+    pub(super) user: User,
     status: Status,
-    asked: Parameters,
-    created_at: Timestamp,
+    pub(super) asked: Parameters,
+    pub(super) created_at: Timestamp,
     /// Start of its time to live.
     began_at: Timestamp,
     processed_at: Option<Timestamp>,
@@ -51,28 +51,6 @@ pub(super) struct Approvals {
     first_message: Option<String>,
     /// Number of answered requests.
     answered: u64,
-}
-
-/// An approval request for the overview page.
-#[derive(Clone, Debug)]
-pub(super) struct Seen<'a> {
-    pub(super) uuid: &'a str,
-    pub(super) auth_id: u64,
-    pub(super) message: &'a str,
-    pub(super) details: &'a Map<String, Value>,
-    pub(super) state: &'static str,
-    pub(super) at: Timestamp,
-}
-
-/// A pending request as the app on the user's phone has it.
-#[derive(Clone, Debug)]
-pub(super) struct OnDevice<'a> {
-    pub(super) uuid: &'a str,
-    pub(super) message: &'a str,
-    pub(super) details: &'a Map<String, Value>,
-    pub(super) hidden_details: &'a Map<String, Value>,
-    /// The logo that the request names.
-    pub(super) logo: Option<&'a str>,
 }
 
 impl Status {
@@ -105,14 +83,10 @@ impl Approvals {
         core: &mut Core,
         call: &Call<'_>,
         user: User,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Value, Failure> {
         let asked = Parameters::read(core, call);
-        let others = self.by_uuid.values_mut();
-        for other in others.filter(|other| other.user.auth_id == user.auth_id) {
-            if asked.is_err()
-                && other.status == Status::Pending
-                && core.fails(Fault::AuthRefusedRequestExpiresOthers)
-            {
+        for other in self.pending_of(user.auth_id) {
+            if asked.is_err() && core.fails(Fault::AuthRefusedRequestExpiresOthers) {
                 other.status = Status::Expired;
             }
         }
@@ -138,36 +112,27 @@ impl Approvals {
                 other.record = record_id(core);
             }
         }
-        let others = self.by_uuid.values_mut();
-        for other in others.filter(|other| other.user.auth_id == user.auth_id) {
-            if other.status == Status::Pending && core.fails(Fault::AuthNewRequestRestartsOthers) {
-                other.began_at = call.now;
+        for other in self.pending_of(user.auth_id) {
+            if core.fails(Fault::AuthNewRequestRestartsOthers) {
+                other.began_at = core.now;
             }
         }
-        let approval = Approval {
-            asked,
-            uuid,
-            record: record_id(core),
-            user,
-            status: if core.fails(Fault::AuthApprovalStartsApproved) {
-                Status::Approved
-            } else {
-                Status::Pending
-            },
-            created_at: call.now,
-            began_at: call.now,
-            processed_at: None,
-        };
-        let mut shown = json!({"uuid": approval.uuid});
-        if !core.varies(Variant::AuthCreateMinimal) {
-            shown["created_at"] = datetime(core, approval.created_at);
-            shown["status"] = json!(approval.status.name());
+        let mut approval = Approval::new(core, uuid, user, asked);
+        if core.fails(Fault::AuthApprovalStartsApproved) {
+            approval.status = Status::Approved;
         }
+        let shown = json!({
+            "uuid": approval.uuid,
+            "created_at": core.date(approval.created_at),
+            "status": approval.status.name(),
+        });
         self.by_uuid.insert(approval.uuid.clone(), approval);
-        Ok(Done {
-            is_new: true,
-            body: json!({"approval_request": shown, "success": true}),
-        })
+        Ok(json!({"approval_request": shown, "success": true}))
+    }
+
+    fn pending_of(&mut self, auth_id: u64) -> impl Iterator<Item = &mut Approval> {
+        let all = self.by_uuid.values_mut();
+        all.filter(move |one| one.user.auth_id == auth_id && one.status == Status::Pending)
     }
 
     /// Faults: omitted parameters are those of the user's previous request.
@@ -201,20 +166,11 @@ impl Approvals {
     /// Fault: a request that is refused for its logos exists without them.
     fn keep_refused(&mut self, core: &mut Core, call: &Call<'_>, user: &User) {
         let given = super::input::body(call).unwrap_or_default();
-        let Some(asked) = Parameters::without_logos(core, &given, call.now) else {
+        let Some(asked) = Parameters::without_logos(core, &given) else {
             return;
         };
         let uuid = new_uuid(core);
-        let approval = Approval {
-            asked,
-            uuid: uuid.clone(),
-            record: record_id(core),
-            user: user.clone(),
-            status: Status::Pending,
-            created_at: call.now,
-            began_at: call.now,
-            processed_at: None,
-        };
+        let approval = Approval::new(core, uuid.clone(), user.clone(), asked);
         self.by_uuid.insert(uuid, approval);
     }
 
@@ -257,52 +213,29 @@ impl Approvals {
     }
 
     /// `GET …/approval_requests/{PUSH_UUID}`.
-    pub(super) fn fetch(
-        &mut self,
-        core: &Core,
-        call: &Call<'_>,
-        uuid: &str,
-    ) -> Result<Done, Failure> {
+    pub(super) fn fetch(&mut self, core: &Core, uuid: &str) -> Result<Value, Failure> {
         let approval = self.by_uuid.get_mut(uuid).ok_or_else(Failure::not_found)?;
-        approval.settle(core, call.now);
-        let mut shown = approval.shown(core);
-        if call.path.get(1).is_some_and(|format| format == "xml")
-            && core.varies(Variant::AuthXmlDatesOtherwise)
-        {
-            spell_dates_otherwise(&mut shown);
-        }
-        Ok(Done {
-            is_new: false,
-            body: json!({"approval_request": shown, "success": true}),
-        })
+        approval.settle(core);
+        let shown = approval.shown(core);
+        Ok(json!({"approval_request": shown, "success": true}))
     }
 
     /// D1 names a callback on the user's answer only; one on expiry is an allowed variation.
-    pub(super) fn call_back_expired(
-        &mut self,
-        core: &mut Core,
-        callbacks: &Callbacks,
-        now: Timestamp,
-    ) {
+    pub(super) fn call_back_expired(&mut self, core: &mut Core, callbacks: &Callbacks) {
         if !core.varies(Variant::AuthExpiryCallback) {
             return;
         }
         for approval in self.by_uuid.values_mut() {
-            if approval.settle(core, now) {
+            if approval.settle(core) {
                 approval.call_back(core, callbacks);
             }
         }
     }
 
     /// Pending requests of the users whose app is on that phone, oldest first.
-    pub(super) fn on_device(
-        &mut self,
-        core: &Core,
-        owners: &[u64],
-        now: Timestamp,
-    ) -> Vec<OnDevice<'_>> {
+    pub(super) fn on_device(&mut self, core: &Core, owners: &[u64]) -> Vec<&Approval> {
         for approval in self.by_uuid.values_mut() {
-            approval.settle(core, now);
+            approval.settle(core);
         }
         let mut pending: Vec<&Approval> = self
             .by_uuid
@@ -313,42 +246,14 @@ impl Approvals {
             .filter(|one| one.user.has_app || !core.fails(Fault::AuthAppShowsPushedOnly))
             .collect();
         pending.sort_by_key(|approval| approval.created_at);
-        let shown = pending.into_iter().map(|approval| OnDevice {
-            uuid: &approval.uuid,
-            message: &approval.asked.message,
-            details: &approval.asked.details,
-            hidden_details: &approval.asked.hidden_details,
-            logo: approval
-                .asked
-                .logos
-                .pointer("/0/url")
-                .and_then(Value::as_str),
-        });
-        shown.collect()
+        pending
     }
 
     /// All of them, oldest first.
-    pub(super) fn in_order(&self, now: Timestamp) -> Vec<Seen<'_>> {
+    pub(super) fn in_order(&self) -> Vec<&Approval> {
         let mut all: Vec<&Approval> = self.by_uuid.values().collect();
         all.sort_by_key(|approval| (approval.created_at, &approval.record));
-        let seen = all.into_iter().map(|approval| {
-            let seconds = i64::try_from(approval.asked.seconds_to_expire).unwrap_or(i64::MAX);
-            let age = now.duration_since(approval.created_at).as_secs();
-            let is_over = seconds > 0 && age >= seconds && approval.status == Status::Pending;
-            Seen {
-                uuid: &approval.uuid,
-                auth_id: approval.user.auth_id,
-                message: &approval.asked.message,
-                details: &approval.asked.details,
-                state: if is_over {
-                    Status::Expired.name()
-                } else {
-                    approval.status.name()
-                },
-                at: approval.created_at,
-            }
-        });
-        seen.collect()
+        all
     }
 
     /// The person approves or denies; a final state stays.
@@ -358,17 +263,16 @@ impl Approvals {
         callbacks: &Callbacks,
         uuid: &str,
         reaction: Reaction,
-        now: Timestamp,
-    ) -> Result<(), HookError> {
+    ) -> Result<(), String> {
         let approval = self
             .by_uuid
             .get_mut(uuid)
-            .ok_or_else(|| HookError::unknown("approval request", "uuid", uuid))?;
+            .ok_or_else(|| hook::unknown("approval request", "uuid", uuid))?;
         let is_unlooked = approval.status == Status::Pending
-            && approval.expiry(core, now).is_some_and(|due| due <= now)
+            && approval.expiry(core).is_some_and(|due| due <= core.now)
             && core.fails(Fault::AuthLateUnlooked);
         if !is_unlooked {
-            approval.settle(core, now);
+            approval.settle(core);
         }
         let is_endless = approval.asked.seconds_to_expire == 0;
         let checked = core.read_or_stale(Fault::AuthRaceAnswer, || approval.status);
@@ -389,7 +293,7 @@ impl Approvals {
             return Ok(());
         }
         approval.status = reaction.outcome(core);
-        approval.processed_at = Some(now);
+        approval.processed_at = Some(core.now);
         self.answered += 1;
         let only_first = self.answered > 1 && core.fails(Fault::AuthCallbackOnlyFirst);
         let has_stopped = self.answered > 3 && core.fails(Fault::AuthCallbacksStop)
@@ -402,13 +306,10 @@ impl Approvals {
             approval.call_back(core, callbacks);
         }
         let user = approval.user.auth_id;
-        let others = self.by_uuid.values_mut().filter(|other| {
-            other.user.auth_id == user && other.status == Status::Pending && other.uuid != uuid
-        });
-        for other in others {
+        for other in self.pending_of(user).filter(|other| other.uuid != uuid) {
             if core.fails(Fault::AuthAnswerTakesAll) {
                 other.status = reaction.outcome(core);
-                other.processed_at = Some(now);
+                other.processed_at = Some(core.now);
             }
         }
         Ok(())
@@ -416,9 +317,37 @@ impl Approvals {
 }
 
 impl Approval {
-    /// Expires the request if due by `now`; true if it just expired.
-    fn settle(&mut self, core: &Core, now: Timestamp) -> bool {
-        let due = self.expiry(core, now).filter(|expiry| *expiry <= now);
+    fn new(core: &mut Core, uuid: String, user: User, asked: Parameters) -> Self {
+        Self {
+            asked,
+            uuid,
+            record: record_id(core),
+            user,
+            status: Status::Pending,
+            created_at: core.now,
+            began_at: core.now,
+            processed_at: None,
+        }
+    }
+
+    /// Its state at a time, for the overview page.
+    pub(super) fn state_at(&self, now: Timestamp) -> &'static str {
+        let seconds = i64::try_from(self.asked.seconds_to_expire).unwrap_or(i64::MAX);
+        let is_over = seconds > 0 && now.duration_since(self.created_at).as_secs() >= seconds;
+        if is_over && self.status == Status::Pending {
+            return Status::Expired.name();
+        }
+        self.status.name()
+    }
+
+    /// The logo that the request names.
+    pub(super) fn logo(&self) -> Option<&str> {
+        self.asked.logos.pointer("/0/url")?.as_str()
+    }
+
+    /// Expires the request if due by now; true if it just expired.
+    fn settle(&mut self, core: &Core) -> bool {
+        let due = self.expiry(core).filter(|expiry| *expiry <= core.now);
         let can_expire = match self.status {
             Status::Pending => true,
             Status::Approved | Status::Denied => core.fails(Fault::AuthAnsweredExpires),
@@ -433,7 +362,7 @@ impl Approval {
     }
 
     /// Expiry without an answer; 0 seconds mean never (D1, Limits).
-    fn expiry(&self, core: &Core, now: Timestamp) -> Option<Timestamp> {
+    fn expiry(&self, core: &Core) -> Option<Timestamp> {
         if core.fails(Fault::AuthApprovalNeverExpires)
             || (self.asked.seconds_to_expire == 0 && !core.fails(Fault::AuthZeroExpires))
         {
@@ -450,11 +379,11 @@ impl Approval {
             .began_at
             .checked_add(SignedDuration::from_secs(seconds))
             .ok()?;
-        let off_by = now.duration_since(due).as_secs();
-        if due > now && due - second <= now && core.fails(Fault::AuthExpiresSecondEarly) {
+        let off_by = core.now.duration_since(due).as_secs();
+        if due > core.now && due - second <= core.now && core.fails(Fault::AuthExpiresSecondEarly) {
             return Some(due - second);
         }
-        if due <= now && off_by == 0 && core.varies(Variant::AuthExpiresSecondLate) {
+        if due <= core.now && off_by == 0 && core.varies(Variant::AuthExpiresSecondLate) {
             return Some(due + second);
         }
         Some(due)
@@ -474,12 +403,9 @@ impl Approval {
             "uuid": self.uuid,
             "notified": self.user.has_app,
             "hidden_details": self.asked.hidden_details,
-            "created_at": datetime(core, self.created_at),
-            "updated_at": datetime(core, updated_at),
-            "processed_at": self
-                .processed_at
-                .filter(|_| !core.varies(Variant::AuthProcessedAtMissing))
-                .map(|at| datetime(core, at)),
+            "created_at": core.date(self.created_at),
+            "updated_at": core.date(updated_at),
+            "processed_at": self.processed_at.map(|at| core.date(at)),
             "seconds_to_expire": self.asked.seconds_to_expire,
             "app_id": application::RECORD,
             "user_id": self.user.record,
@@ -488,40 +414,21 @@ impl Approval {
             "_app_name": application::NAME,
             "_user_email": email.map_or("", String::as_str),
             "_auth_id": self.user.auth_id,
+            "message": self.asked.message,
+            "details": self.asked.details,
         });
-        if !core.varies(Variant::AuthDetailsNotShown) {
-            shown["message"] = json!(self.asked.message);
-            shown["details"] = json!(self.asked.details);
-        }
-        if self.processed_at.is_none()
-            && core.varies(Variant::AuthProcessedAtAbsent)
-            && let Some(fields) = shown.as_object_mut()
-        {
-            fields.remove("processed_at");
-        }
-        if self.status == Status::Expired && core.varies(Variant::AuthExpiryNotProcessed) {
-            shown["processed_at"] = Value::Null;
-        }
-        if core.varies(Variant::AuthExtraFields) {
-            shown["flagged"] = json!(false);
-        }
         let shows_device = match self.status {
             Status::Pending => core.fails(Fault::AuthDeviceWhilePending),
             Status::Expired => core.fails(Fault::AuthDeviceAfterExpiry),
             Status::Approved | Status::Denied => true,
         };
         if shows_device {
-            shown["device"] = self.device(core);
-        } else if core.varies(Variant::AuthNullsForNothing) {
-            shown["device"] = Value::Null;
-        }
-        if self.asked.hidden_details.is_empty() && core.varies(Variant::AuthNullsForNothing) {
-            shown["hidden_details"] = Value::Null;
+            shown["device"] = self.device();
         }
         shown
     }
 
-    fn device(&self, core: &Core) -> Value {
+    fn device(&self) -> Value {
         let registered = self.user.since.as_second();
         let reacted = self.processed_at.unwrap_or(self.created_at).as_second();
         json!({
@@ -535,9 +442,7 @@ impl Approval {
             "registration_method": "push",
             "registration_region": "Oregon",
             "os_type": "ios",
-            "last_account_recovery_at": core
-                .varies(Variant::AuthAccountRecovered)
-                .then(|| datetime(core, self.user.since)),
+            "last_account_recovery_at": null,
             "id": 70_000 + self.user.auth_id,
             "registration_date": registered,
             "last_sync_date": reacted,
@@ -549,10 +454,10 @@ impl Approval {
 
     /// The payload is not shown (D1, Events); the uuid refers to the request.
     fn call_back(&self, core: &mut Core, callbacks: &Callbacks) {
-        let registration = callbacks.url(Kind::Registration);
+        let registration = callbacks.get(REGISTRATION);
         let registration =
             registration.filter(|_| core.fails(Fault::AuthCallbackToRegistrationUrl));
-        let Some(url) = registration.or(callbacks.url(Kind::Approval)) else {
+        let Some(url) = registration.or(callbacks.get(APPROVAL)) else {
             return;
         };
         let body = json!({
@@ -560,7 +465,7 @@ impl Approval {
             "uuid": self.uuid,
             "status": self.status.name(),
             "auth_id": self.user.auth_id,
-            "device": self.device(core),
+            "device": self.device(),
             "approval_request": {
                 "message": self.asked.message,
                 "details": self.asked.details,
@@ -570,11 +475,6 @@ impl Approval {
                 "uuid": self.uuid,
             },
         });
-        let body = if core.varies(Variant::AuthCallbackMinimal) {
-            json!({"uuid": body["uuid"]})
-        } else {
-            body
-        };
         let body = core.with_effects(&Operation::callback("approval-callback"), &body);
         let method = if core.varies(Variant::AuthCallbackIsGet) {
             "GET"
@@ -583,23 +483,6 @@ impl Approval {
         };
         callbacks::send(core, method, url, &body);
     }
-}
-
-/// D1 defines neither a format of datetimes nor that both formats use the same.
-fn spell_dates_otherwise(shown: &mut Value) {
-    for name in ["created_at", "updated_at", "processed_at"] {
-        if let Some(text) = shown[name].as_str() {
-            shown[name] = json!(text.replace('T', " ").replace('Z', " UTC"));
-        }
-    }
-}
-
-/// A D1 datetime, whose format is undefined.
-fn datetime(core: &Core, at: Timestamp) -> Value {
-    if core.varies(Variant::AuthEpochDatetimes) {
-        return json!(at.as_second());
-    }
-    core.date(at)
 }
 
 fn new_uuid(core: &mut Core) -> String {

@@ -9,49 +9,15 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Subscription of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// Approval request callbacks.
-    Approval,
-    /// `user_registration_completed` and `user_registration_failed`.
-    Registration,
-    /// Changes of a registered phone number; the events it reports are not shown (D1, Events).
-    PhoneChange,
-}
+/// Approval request callbacks, in the words of the hook `set_callback`.
+pub(super) const APPROVAL: &str = "approval";
+/// `user_registration_completed` and `user_registration_failed`.
+pub(super) const REGISTRATION: &str = "registration";
+/// Changes of a registered phone number; the events it reports are not shown (D1, Events).
+pub(super) const PHONE_CHANGE: &str = "phone_change";
 
-/// The URLs in the application's settings.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Callbacks {
-    urls: BTreeMap<Kind, String>,
-}
-
-impl Kind {
-    /// The name in the `set_callback` hook; `events` belongs to the events part.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "approval" => Some(Self::Approval),
-            "registration" => Some(Self::Registration),
-            "phone_change" => Some(Self::PhoneChange),
-            _ => None,
-        }
-    }
-}
-
-impl Callbacks {
-    /// An empty URL ends the subscription.
-    pub(super) fn set(&mut self, kind: Kind, url: &str) {
-        if url.is_empty() {
-            self.urls.remove(&kind);
-        } else {
-            self.urls.insert(kind, url.to_owned());
-        }
-    }
-
-    pub(super) fn url(&self, kind: Kind) -> Option<&str> {
-        self.urls.get(&kind).map(String::as_str)
-    }
-}
+/// The URLs in the application's settings by kind.
+pub(super) type Callbacks = BTreeMap<&'static str, String>;
 
 /// Queues one callback with a JSON body; `GET` puts the strings into the query.
 pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {

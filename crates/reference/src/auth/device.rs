@@ -1,39 +1,35 @@
 //! The app on a phone: which approval requests it shows, and what the push notifications contained (D1, 14, 74, 75, 157, 160).
 
-use super::approvals::OnDevice;
+use super::approvals::Approval;
 use super::{Auth, application, phone_arg};
-use crate::{Core, Fault, HookError, Variant};
-use conformant_base::clock::Timestamp;
+use crate::effects::Operation;
+use crate::{Core, Done, Fault, Variant, hook};
 use serde_json::{Value, json};
 
 impl Auth {
     /// The hook `show_device`: opens the app on the phone with that number.
-    pub(super) fn show_device(
-        &mut self,
-        core: &mut Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
-        let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
+    pub(super) fn show_device(&mut self, core: &mut Core, args: &Value) -> Done {
+        let phone = phone_arg(core, args)?.ok_or_else(|| hook::missing("cellphone", "a string"))?;
         let owners = self.users.with_app_on(core, &phone);
-        let pending = self.approvals.on_device(core, &owners, now);
-        let first = pending.first().map_or("", |request| request.message);
-        let newest = pending.last().map_or("", |request| request.message);
+        let pending = self.approvals.on_device(core, &owners);
+        let first = pending.first().map_or("", |request| &request.asked.message);
+        let newest = pending.last().map_or("", |request| &request.asked.message);
         let shown = pending.iter().enumerate().filter_map(|(place, request)| {
             let is_lost = place == 0
                 && (core.varies(Variant::AuthFirstPushLost)
                     || core.fails(Fault::AuthLostPushHidesRequest));
-            let is_pushed = !is_lost && !core.fails(Fault::AuthPushMissing);
             if core.fails(Fault::AuthDeviceShowsNothing)
-                || !is_pushed && core.fails(Fault::AuthLostPushHidesRequest)
+                || is_lost && core.fails(Fault::AuthLostPushHidesRequest)
             {
                 return None;
             }
             let push = match core.fails(Fault::AuthPushOfNewest) {
                 true => newest,
-                false => request.message,
+                false => &request.asked.message,
             };
-            Some(item(core, request, first, is_pushed.then_some(push)))
+            let item = item(core, request, first, (!is_lost).then_some(push));
+            let shown = core.with_effects(&Operation::callback("device-request"), &item);
+            Some(shown.into_owned())
         });
         let mut shown: Vec<Value> = shown.collect();
         if core.varies(Variant::AuthDeviceShowsOthers) {
@@ -45,34 +41,19 @@ impl Auth {
     }
 }
 
-fn item(core: &Core, request: &OnDevice<'_>, first: &str, push: Option<&str>) -> Value {
+fn item(core: &Core, request: &Approval, first: &str, push: Option<&str>) -> Value {
     let message = match core.fails(Fault::AuthDeviceMessageOfFirst) {
         true => first,
-        false => request.message,
+        false => &request.asked.message,
     };
-    let mut details = request.details.clone();
-    if core.fails(Fault::AuthDeviceDetailsMissing) {
-        details.clear();
-    }
-    if core.fails(Fault::AuthDetailsTimestampMissing) {
-        details.remove("timestamp");
-    }
+    let mut details = request.asked.details.clone();
     if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
-        details.extend(request.hidden_details.clone());
+        details.extend(request.asked.hidden_details.clone());
     }
-    let own = request
-        .logo
-        .filter(|logo| *logo != application::LOGO)
-        .filter(|_| !core.fails(Fault::AuthDeviceOwnLogoIgnored));
-    let logo = match own {
-        Some(own) => json!(own),
-        None if core.fails(Fault::AuthDeviceDefaultLogoMissing) => Value::Null,
-        None => json!(application::LOGO),
-    };
     let mut text = push.unwrap_or_default().to_owned();
     for (fault, carried) in [
         (Fault::AuthPushCarriesDetails, &details),
-        (Fault::AuthPushCarriesHidden, request.hidden_details),
+        (Fault::AuthPushCarriesHidden, &request.asked.hidden_details),
     ] {
         if core.fails(fault) {
             text = format!("{text} {}", Value::Object(carried.clone()));
@@ -82,7 +63,7 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, push: Option<&str>) ->
         "uuid": request.uuid,
         "message": message,
         "details": details,
-        "logo": logo,
+        "logo": request.logo().unwrap_or(application::LOGO),
         "pushed": push.is_some(),
         "push": push.map(|_| text),
     })

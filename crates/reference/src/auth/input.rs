@@ -107,7 +107,6 @@ fn as_list(slot: &mut Value) -> &mut Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conformant_base::clock::VirtualClock;
     use conformant_base::http::Request;
     use serde_json::json;
 
@@ -115,7 +114,7 @@ mod tests {
         let mut request = Request::new("POST", "/auth");
         request.headers.set("Content-Type", media_type);
         request.body = body_text.into();
-        let call = Call::new(&request, &[], VirtualClock::default().now());
+        let call = Call::new(&request, &[]);
         body(&call).ok().map(Value::Object)
     }
 

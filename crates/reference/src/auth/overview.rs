@@ -31,14 +31,14 @@ impl super::Registrations {
 
 impl super::Approvals {
     fn overview(&self, now: Timestamp) -> Value {
-        newest(self.in_order(now).into_iter(), |seen| {
+        newest(self.in_order().into_iter(), |seen| {
             json!({
                 "uuid": seen.uuid,
-                "auth_id": seen.auth_id,
-                "message": seen.message,
-                "details": seen.details,
-                "state": seen.state,
-                "at": clock::iso_seconds(seen.at),
+                "auth_id": seen.user.auth_id,
+                "message": seen.asked.message,
+                "details": seen.asked.details,
+                "state": seen.state_at(now),
+                "at": clock::iso_seconds(seen.created_at),
             })
         })
     }

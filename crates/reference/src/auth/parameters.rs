@@ -3,7 +3,7 @@
 use super::answer::Failure;
 use super::input::{body, given, text};
 use crate::{Call, Core, Fault, Variant};
-use conformant_base::clock::{Timestamp, iso_seconds};
+use conformant_base::clock::iso_seconds;
 use serde_json::{Map, Value, json};
 
 /// D1, Limits.
@@ -27,14 +27,14 @@ impl Parameters {
     /// Parses a body in either encoding.
     pub(super) fn read(core: &Core, call: &Call<'_>) -> Result<Self, Failure> {
         let body = body(call)?;
-        let is_xml = call.path.get(1).is_some_and(|format| format == "xml");
+        let is_xml = core.operation.is_xml;
         let is_loose = is_xml && core.fails(Fault::AuthXmlKeysUnchecked)
             || given(&body, "details").is_some()
                 && given(&body, "hidden_details").is_some()
                 && core.fails(Fault::AuthBothHashesUnchecked);
         Ok(Self {
             message: read_message(core, &body)?,
-            details: read_details(core, call.now, &body, is_loose)?,
+            details: read_details(core, &body, is_loose)?,
             hidden_details: read_hidden_details(core, &body, is_loose)?,
             logos: read_logos(core, &body)?,
             seconds_to_expire: read_seconds_to_expire(core, &body, is_xml)?,
@@ -42,15 +42,11 @@ impl Parameters {
     }
 
     /// Those of a request that is refused for its logos alone.
-    pub(super) fn without_logos(
-        core: &Core,
-        body: &Map<String, Value>,
-        now: Timestamp,
-    ) -> Option<Self> {
+    pub(super) fn without_logos(core: &Core, body: &Map<String, Value>) -> Option<Self> {
         read_logos(core, body).is_err().then_some(())?;
         Some(Self {
             message: read_message(core, body).ok()?,
-            details: read_details(core, now, body, false).ok()?,
+            details: read_details(core, body, false).ok()?,
             hidden_details: read_hidden_details(core, body, false).ok()?,
             logos: Value::Null,
             seconds_to_expire: SECONDS_TO_EXPIRE_DEFAULT,
@@ -75,7 +71,6 @@ fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failur
 
 fn read_details(
     core: &Core,
-    now: Timestamp,
     body: &Map<String, Value>,
     is_loose: bool,
 ) -> Result<Map<String, Value>, Failure> {
@@ -92,11 +87,11 @@ fn read_details(
     lose_second(core, &mut details, Fault::AuthSecondDetailLost);
     // D1, Resources: a timestamp is added automatically.
     if core.varies(Variant::AuthTimestampOtherwise) {
-        details.insert("Time".to_owned(), json!(now.as_second()));
+        details.insert("Time".to_owned(), json!(core.now.as_second()));
     } else {
         details
             .entry("timestamp")
-            .or_insert_with(|| json!(iso_seconds(now)));
+            .or_insert_with(|| json!(iso_seconds(core.now)));
     }
     if core.fails(Fault::AuthHiddenDetailsShown) {
         details.extend(read_hash(core, body, "hidden_details", KEY_LENGTH_MAX)?);

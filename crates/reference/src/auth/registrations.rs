@@ -3,12 +3,12 @@
 //!
 //! `token` validates tokens; `webhooks` builds payloads.
 
-use super::answer::{Done, Failure};
+use super::answer::Failure;
 use super::token::LIFETIME_MAX_SECONDS;
 use crate::{Call, Core, Fault, Variant};
 use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// State of a registration.
@@ -45,7 +45,6 @@ impl Registrations {
         &mut self,
         core: &Core,
         custom_user_id: &str,
-        now: Timestamp,
         qr: Option<(&str, Option<Timestamp>)>,
     ) {
         let until = qr.and_then(|(_, until)| until);
@@ -60,7 +59,7 @@ impl Registrations {
         match standing {
             Standing::Completed { .. } if !core.varies(Variant::AuthCompletedBecomesPending) => {}
             Standing::Completed { .. } | Standing::Pending { .. } | Standing::Expired => {
-                let until = until.unwrap_or_else(|| latest_end(now));
+                let until = until.unwrap_or_else(|| latest_end(core.now));
                 *standing = Standing::Pending { until };
             }
         }
@@ -82,12 +81,12 @@ impl Registrations {
     }
 
     /// A scan of an invalid token of this id, which changes nothing.
-    pub(super) fn refuse(&mut self, core: &Core, custom_user_id: &str, now: Timestamp) {
+    pub(super) fn refuse(&mut self, core: &Core, custom_user_id: &str) {
         if let Some(standing @ Standing::Completed { .. }) =
             self.by_custom_user_id.get_mut(custom_user_id)
             && core.fails(Fault::AuthRefusedScanUncompletes)
         {
-            let until = latest_end(now);
+            let until = latest_end(core.now);
             *standing = Standing::Pending { until };
         }
     }
@@ -138,13 +137,10 @@ impl Registrations {
     }
 
     /// `GET …/registrations/status?custom_user_id=…`
-    pub(super) fn status(&self, core: &Core, call: &Call<'_>) -> Result<Done, Failure> {
+    pub(super) fn status(&self, core: &Core, call: &Call<'_>) -> Result<Value, Failure> {
         let Some(custom_user_id) = call.query.get("custom_user_id") else {
             if core.fails(Fault::AuthCustomUserIdNotRequired) {
-                return Ok(Done {
-                    is_new: false,
-                    body: json!({"registration": {"status": "pending"}, "success": true}),
-                });
+                return Ok(json!({"registration": {"status": "pending"}, "success": true}));
             }
             return Err(Failure::new(400, "custom_user_id is missing"));
         };
@@ -154,30 +150,24 @@ impl Registrations {
             }
             _ => custom_user_id,
         };
-        let registration = match self.standing(core, custom_user_id, call.now) {
-            Some(Standing::Pending { .. }) if core.varies(Variant::AuthNullsForNothing) => {
-                json!({"status": "pending", "auth_id": null})
-            }
+        let registration = match self.standing(core, custom_user_id) {
             Some(Standing::Pending { .. }) => json!({"status": "pending"}),
             Some(Standing::Expired) => json!({"status": "expired"}),
             Some(Standing::Completed { auth_id })
-                if self.is_long_ago(auth_id, call.now)
+                if self.is_long_ago(auth_id, core.now)
                     && core.fails(Fault::AuthCompletedExpires) =>
             {
                 json!({"status": "expired"})
             }
             Some(Standing::Completed { auth_id }) => {
                 let moved = self.moving.get(custom_user_id);
-                let moved = moved.filter(|(_, at)| call.now.duration_since(*at).as_secs() > 1);
+                let moved = moved.filter(|(_, at)| core.now.duration_since(*at).as_secs() > 1);
                 let auth_id = moved.map_or(auth_id, |(auth_id, _)| *auth_id);
                 json!({"status": "completed", "auth_id": auth_id})
             }
             None => return Err(Failure::not_found()),
         };
-        Ok(Done {
-            is_new: false,
-            body: json!({"registration": registration, "success": true}),
-        })
+        Ok(json!({"registration": registration, "success": true}))
     }
 
     /// True if the scanned token would have expired by now.
@@ -187,10 +177,10 @@ impl Registrations {
     }
 
     /// The state for polling; undocumented for an id that was never shown or scanned.
-    fn standing(&self, core: &Core, custom_user_id: &str, now: Timestamp) -> Option<Standing> {
+    fn standing(&self, core: &Core, custom_user_id: &str) -> Option<Standing> {
         let unknown = if core.varies(Variant::AuthUnknownRegistrationPending) {
             Some(Standing::Pending {
-                until: latest_end(now),
+                until: latest_end(core.now),
             })
         } else if core.varies(Variant::AuthUnknownRegistrationExpired) {
             Some(Standing::Expired)
@@ -222,8 +212,8 @@ impl Registrations {
             .or(unknown)?;
         Some(match standing {
             Standing::Pending { until }
-                if now >= until
-                    && (now.duration_since(until).as_secs() > 0
+                if core.now >= until
+                    && (core.now.duration_since(until).as_secs() > 0
                         || !core.varies(Variant::AuthRegistrationExpiresLate))
                     && !core.varies(Variant::AuthUnscannedStaysPending)
                     && !core.fails(Fault::AuthRegistrationNeverExpires) =>
@@ -235,7 +225,7 @@ impl Registrations {
     }
 }
 
-/// Latest possible expiry of a token in a QR code shown at `now`.
+/// Latest possible expiry of a token in a QR code shown at now.
 fn latest_end(now: Timestamp) -> Timestamp {
     now + SignedDuration::from_secs(LIFETIME_MAX_SECONDS.into())
 }

@@ -23,7 +23,7 @@ pub(super) enum Refused {
 }
 
 /// The custom user id of a valid QR string at `now`.
-pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Refused> {
+pub(super) fn accept(core: &Core, qr: &str) -> Result<String, Refused> {
     let claims = token_of(core, qr)
         .and_then(|token| verified(core, &token))
         .filter(|claims| is_ours(core, claims))
@@ -37,11 +37,11 @@ pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Re
     if is_mistrusted(core, &claims) {
         return Err(Refused::Invalid);
     }
-    match timeliness(core, &claims, now) {
+    match timeliness(core, &claims) {
         Some(Timeliness::Valid) if core.fails(Fault::AuthTokenGoodRefused) => Err(Refused::Invalid),
         Some(Timeliness::Valid) => Ok(custom_user_id),
         Some(Timeliness::Expired) => Err(Refused::Expired(custom_user_id)),
-        Some(Timeliness::TooLong) | None => Err(Refused::Invalid),
+        None => Err(Refused::Invalid),
     }
 }
 
@@ -169,18 +169,17 @@ fn is_ours(core: &Core, claims: &Value) -> bool {
 enum Timeliness {
     Valid,
     Expired,
-    TooLong,
 }
 
 /// Limits of the lifetime, from `iat` and from the time of the scan. A `NumericDate` may have a fraction
 /// (RFC 7519).
-fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness> {
+fn timeliness(core: &Core, claims: &Value) -> Option<Timeliness> {
     let lifetime_max = if core.fails(Fault::AuthTokenFifteenMinutesRefused) {
         f64::from(LIFETIME_MAX_SECONDS) - 1.0
     } else {
         f64::from(LIFETIME_MAX_SECONDS)
     };
-    let time = now.as_duration().as_secs_f64();
+    let time = core.now.as_duration().as_secs_f64();
     let exp = match claims.get("exp") {
         None if core.fails(Fault::AuthTokenExpAbsent) => time + 1.0,
         exp => exp?.as_f64()?,
@@ -194,7 +193,7 @@ fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness>
         };
         let excused = beyond_by_one(exp - iat) && core.fails(Fault::AuthTokenLifetimeOneMore);
         if exp - iat > lifetime_max && !excused {
-            return Some(Timeliness::TooLong);
+            return None;
         }
         // An `iat` after any possible expiry is not in seconds.
         let ahead = iat - time;
@@ -204,7 +203,7 @@ fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness>
     }
     let excused = beyond_by_one(remaining) && core.varies(Variant::AuthTokenExpiryOneMore);
     if remaining > lifetime_max && !excused && !core.fails(Fault::AuthTokenFarExpiryAccepted) {
-        return Some(Timeliness::TooLong);
+        return None;
     }
     let is_late = remaining <= 0.0;
     let excused = is_late
@@ -225,28 +224,25 @@ mod tests {
 
     const NOW: i64 = conformant_base::clock::VIRTUAL_START_MS / 1000;
 
-    /// A QR string with changes to valid header and claims, by pointer.
-    fn qr(algorithm: Algorithm, key: &str, changes: &[(&str, Value)]) -> String {
-        let mut parts = json!({
-            "header": {"alg": "HS256", "typ": "JWT"},
-            "claims": {
-                "iss": application::NAME,
-                "iat": NOW,
-                "exp": NOW + 900,
-                "context": {"custom_user_id": "u-1", "auth_app_id": application::ID},
-            },
+    fn core_with(settings: Settings) -> Core {
+        Core::new(settings, VirtualClock::default().now())
+    }
+
+    /// A QR string with changes to valid claims.
+    fn qr(changes: &[(&str, Value)]) -> String {
+        let mut claims = json!({
+            "iss": application::NAME,
+            "iat": NOW,
+            "exp": NOW + 900,
+            "context": {"custom_user_id": "u-1", "auth_app_id": application::ID},
         });
         for (pointer, value) in changes {
-            *parts.pointer_mut(pointer).expect("a part of the token") = value.clone();
+            *claims.pointer_mut(pointer).expect("a claim") = value.clone();
         }
-        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
-        let message = format!("{}.{}", encode(&parts["header"]), encode(&parts["claims"]));
-        let key = EncodingKey::from_secret(key.as_bytes());
-        let signature = crypto::sign(message.as_bytes(), &key, algorithm).expect("an HMAC");
-        format!(
-            "{}://account?token={message}.{signature}",
-            application::SCHEME
-        )
+        let key = EncodingKey::from_secret(application::API_KEY.as_bytes());
+        let token = jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key);
+        let token = token.expect("a token");
+        format!("{}://account?token={token}", application::SCHEME)
     }
 
     fn scan(faults: &[Fault], qr: &str) -> Result<String, Refused> {
@@ -254,55 +250,43 @@ mod tests {
             faults: faults.iter().copied().collect(),
             ..Settings::default()
         };
-        accept(&Core::new(settings), qr, VirtualClock::default().now())
+        accept(&core_with(settings), qr)
     }
 
     #[test]
     fn right_tokens_register() {
         for changes in [
             vec![],
-            vec![(
-                "/claims/context/auth_app_id",
-                json!(application::ID.to_string()),
-            )],
-            vec![("/claims/exp", json!(NOW + 1))],
+            vec![("/context/auth_app_id", json!(application::ID.to_string()))],
+            vec![("/exp", json!(NOW + 1))],
             vec![
-                ("/claims/exp", json!(1_767_226_499.75)),
-                ("/claims/iat", json!(1_767_225_599.75)),
+                ("/exp", json!(1_767_226_499.75)),
+                ("/iat", json!(1_767_225_599.75)),
             ],
         ] {
-            let scanned = scan(&[], &qr(Algorithm::HS256, application::API_KEY, &changes));
+            let scanned = scan(&[], &qr(&changes));
             assert_eq!(scanned, Ok("u-1".to_owned()), "{changes:?}");
         }
-        let longest = qr(Algorithm::HS256, application::API_KEY, &[]);
+        let longest = qr(&[]);
         assert!(scan(&[Fault::AuthTokenFifteenMinutesRefused], &longest).is_err());
         assert!(scan(&[Fault::AuthTokenGoodRefused], &longest).is_err());
     }
 
     #[test]
     fn what_no_line_says_of_a_token_is_a_freedom() {
-        let right = qr(Algorithm::HS256, application::API_KEY, &[]);
+        let right = qr(&[]);
         for (variant, qr) in [
             (
                 Variant::AuthTokenIatMillis,
-                qr_with(&[("iat", Some(json!(NOW * 1000)))], "HS256"),
+                qr(&[("/iat", json!(NOW * 1000))]),
             ),
             (
                 Variant::AuthTokenExpiryOneMore,
-                qr_with(
-                    &[
-                        ("iat", Some(json!(NOW + 1))),
-                        ("exp", Some(json!(NOW + 901))),
-                    ],
-                    "HS256",
-                ),
+                qr(&[("/iat", json!(NOW + 1)), ("/exp", json!(NOW + 901))]),
             ),
             (
                 Variant::AuthTokenJustExpired,
-                qr_with(
-                    &[("iat", Some(json!(NOW - 9))), ("exp", Some(json!(NOW - 1)))],
-                    "HS256",
-                ),
+                qr(&[("/iat", json!(NOW - 9)), ("/exp", json!(NOW - 1))]),
             ),
             (
                 Variant::AuthTokenSecondCounts,
@@ -314,42 +298,16 @@ mod tests {
                 variants: [variant].into_iter().collect(),
                 ..Settings::default()
             };
-            let freely = accept(&Core::new(settings), &qr, VirtualClock::default().now());
+            let freely = accept(&core_with(settings), &qr);
             assert!(freely.is_ok(), "{variant:?}");
         }
     }
 
-    /// A QR string with these claims set or removed.
-    fn qr_with(changes: &[(&str, Option<Value>)], alg: &str) -> String {
-        let mut claims = json!({
-            "iss": application::NAME,
-            "iat": NOW,
-            "exp": NOW + 900,
-            "context": {"custom_user_id": "u-1", "auth_app_id": application::ID},
-        });
-        let fields = claims.as_object_mut().expect("an object");
-        for (name, value) in changes {
-            match value {
-                Some(value) => fields.insert((*name).to_owned(), value.clone()),
-                None => fields.remove(*name),
-            };
-        }
-        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
-        let header = json!({"alg": alg, "typ": "JWT"});
-        let message = format!("{}.{}", encode(&header), encode(&claims));
-        let key = EncodingKey::from_secret(application::API_KEY.as_bytes());
-        let signature = crypto::sign(message.as_bytes(), &key, Algorithm::HS256).expect("an HMAC");
-        format!(
-            "{}://account?token={message}.{signature}",
-            application::SCHEME
-        )
-    }
-
     #[test]
     fn what_is_no_token_of_ours_never_registers() {
-        let right = qr(Algorithm::HS256, application::API_KEY, &[]);
-        let foreign_app = [("/claims/context/auth_app_id", json!(1))];
-        let nameless = [("/claims/context/custom_user_id", json!(""))];
+        let right = qr(&[]);
+        let foreign_app = [("/context/auth_app_id", json!(1))];
+        let nameless = [("/context/custom_user_id", json!(""))];
         for qr in [
             String::new(),
             "refauth://account".to_owned(),
@@ -361,33 +319,25 @@ mod tests {
             format!("{right}.x"),
             format!("{right}&token=x"),
             format!("{right}&{}", right.split_once('?').expect("a query").1),
-            qr(
-                Algorithm::HS256,
-                application::API_KEY,
-                &[("/claims/iat", json!(NOW * 1000))],
-            ),
-            qr(Algorithm::HS256, application::API_KEY, &foreign_app),
-            qr(Algorithm::HS256, application::API_KEY, &nameless),
+            qr(&[("/iat", json!(NOW * 1000))]),
+            qr(&foreign_app),
+            qr(&nameless),
         ] {
             assert_eq!(scan(&[], &qr), Err(Refused::Invalid), "{qr}");
         }
-        let late = qr(
-            Algorithm::HS256,
-            application::API_KEY,
-            &[("/claims/exp", json!(NOW - 5))],
-        );
+        let late = qr(&[("/exp", json!(NOW - 5))]);
         assert_eq!(scan(&[], &late), Err(Refused::Expired("u-1".to_owned())));
     }
 
     proptest::proptest! {
         #[test]
         fn a_damaged_qr_string_never_registers(at in 0_usize..400, letter in "[ -~]") {
-            let right = qr(Algorithm::HS256, application::API_KEY, &[]);
+            let right = qr(&[]);
             let at = at % right.len();
             // The last character of a signature has bits that decoding may drop.
             if at + 1 < right.len() && !right[at..].starts_with(&letter) {
                 let damaged = format!("{}{letter}{}", &right[..at], &right[at + 1..]);
-                let core = Core::new(Settings::default());
+                let core = core_with(Settings::default());
                 let is_same = token_of(&core, &damaged) == token_of(&core, &right);
                 proptest::prop_assert!(is_same || scan(&[], &damaged).is_err(), "{}", damaged);
             }

@@ -2,9 +2,9 @@
 //!
 //! Registration without personal data enrolls a user without an e-mail address.
 
-use super::answer::{Done, Failure};
+use super::answer::Failure;
 use super::input::{body, given, text};
-use crate::{Call, Core, Fault, HookError, Variant};
+use crate::{Call, Core, Fault, Variant, hook};
 use conformant_base::clock::Timestamp;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
@@ -125,7 +125,7 @@ impl Users {
     }
 
     /// `POST …/users/new`.
-    pub(super) fn create(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Done, Failure> {
+    pub(super) fn create(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Value, Failure> {
         let parameters = body(call)?;
         let nothing = Map::new();
         let user = given(&parameters, "user")
@@ -133,28 +133,17 @@ impl Users {
             .unwrap_or(&nothing);
         let (email, phone) = (read_email(core, user), read_phone(core, user));
         self.store_though_refused(core, user, email.is_ok(), phone.as_ref().ok());
-        self.register_though_refused(core, user, phone.as_ref().ok(), call.now);
+        self.register_though_refused(core, user, phone.as_ref().ok());
         let (email, phone) = (email?, phone?);
         if self.given_up.contains(&phone) && core.varies(Variant::AuthOldNumberHeld) {
-            return Err(Failure::invalid_user(core, "cellphone", "60033"));
+            return Err(Failure::invalid_user("cellphone", "60033"));
         }
-        let auth_id = self.enrol(core, phone, Some(email), call.now);
-        let mut answer = json!({
-            "message": if core.varies(Variant::AuthOtherMessages) {
-                "Created"
-            } else {
-                "User created successfully."
-            },
+        let auth_id = self.enrol(core, phone, Some(email));
+        Ok(json!({
+            "message": "User created successfully.",
             "user": {"id": auth_id},
             "success": true,
-        });
-        if core.varies(Variant::AuthQrCodeLink) {
-            answer["qr_code"] = json!(format!("{}/auth/qr/{auth_id}", core.origin));
-        }
-        Ok(Done {
-            is_new: true,
-            body: answer,
-        })
+        }))
     }
 
     /// Fault: a user whose e-mail is refused is registered with it.
@@ -163,14 +152,13 @@ impl Users {
         core: &mut Core,
         user: &Map<String, Value>,
         phone: Option<&Phone>,
-        now: Timestamp,
     ) {
         let email = given(user, "email").and_then(text);
         if let (Some(email), Some(phone)) = (email, phone)
             && !is_email(&email)
             && core.fails(Fault::AuthRefusedUserRegistered)
         {
-            self.enrol(core, phone.clone(), Some(email), now);
+            self.enrol(core, phone.clone(), Some(email));
         }
     }
 
@@ -217,13 +205,7 @@ impl Users {
     }
 
     /// Finds or creates the user of that phone, and stores the e-mail.
-    pub(super) fn enrol(
-        &mut self,
-        core: &mut Core,
-        phone: Phone,
-        email: Option<String>,
-        now: Timestamp,
-    ) -> u64 {
+    pub(super) fn enrol(&mut self, core: &mut Core, phone: Phone, email: Option<String>) -> u64 {
         let known = if core.fails(Fault::AuthOtherIdForSameDevice) {
             None
         } else if core.fails(Fault::AuthIdSharedByPhones) {
@@ -260,21 +242,16 @@ impl Users {
             phone,
             has_app,
             record: record_id(core),
-            since: now,
+            since: core.now,
         });
         auth_id
     }
 
     /// Enrolls the user who scanned a QR code; without a phone, one with an unused number.
-    pub(super) fn enrol_scanner(
-        &mut self,
-        core: &mut Core,
-        phone: Option<Phone>,
-        now: Timestamp,
-    ) -> &User {
+    pub(super) fn enrol_scanner(&mut self, core: &mut Core, phone: Option<Phone>) -> &User {
         let phone = phone.unwrap_or_else(|| self.unknown_phone());
         self.install_app(phone.clone());
-        let auth_id = self.enrol(core, phone, None, now);
+        let auth_id = self.enrol(core, phone, None);
         self.find(auth_id).expect("an enrolled user is listed")
     }
 
@@ -316,13 +293,13 @@ impl Users {
         core: &Core,
         auth_id: u64,
         phone: Phone,
-    ) -> Result<(), HookError> {
+    ) -> Result<(), String> {
         if self.by_phone.get(&phone).is_some_and(|id| *id != auth_id) {
-            return Err(HookError::NumberTaken);
+            return Err("the number belongs to another user".to_owned());
         }
         let user = self
             .find_mut(auth_id)
-            .ok_or_else(|| HookError::unknown("user", "id", auth_id.to_string()))?;
+            .ok_or_else(|| hook::unknown("user", "id", &auth_id.to_string()))?;
         if user.phone == phone {
             return Ok(());
         }
@@ -360,7 +337,7 @@ impl Users {
         core: &Core,
         auth_id: &str,
         has_scan: bool,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Value, Failure> {
         let user = auth_id
             .parse()
             .ok()
@@ -389,7 +366,7 @@ impl Users {
         }
         let has_device = user.has_app || has_scan && core.fails(Fault::AuthDevicesAfterScan);
         let is_registered = user.has_app || has_scan && core.fails(Fault::AuthRegisteredAfterScan);
-        let mut body = json!({
+        Ok(json!({
             "message": "User status.",
             "status": {
                 "auth_id": user.auth_id,
@@ -401,16 +378,7 @@ impl Users {
                 "devices": if has_device { json!(["iphone"]) } else { json!([]) },
             },
             "success": true,
-        });
-        if core.varies(Variant::AuthExtraFields) {
-            body["status"]["emails"] = json!(user.emails);
-            body["status"]["has_hard_token"] = json!(false);
-            body["status"]["account_disabled"] = json!(false);
-        }
-        Ok(Done {
-            is_new: false,
-            body,
-        })
+        }))
     }
 }
 
@@ -445,16 +413,16 @@ fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure>
             Ok(email)
         }
         email if is_excused => Ok(email.unwrap_or_default()),
-        _ => Err(Failure::invalid_user(core, "email", "60027")),
+        _ => Err(Failure::invalid_user("email", "60027")),
     }
 }
 
 fn read_phone(core: &Core, user: &Map<String, Value>) -> Result<Phone, Failure> {
     let invalid = |field| {
         if core.varies(Variant::AuthPhoneErrorAsEmail) {
-            Failure::invalid_user(core, "email", "60027")
+            Failure::invalid_user("email", "60027")
         } else {
-            Failure::invalid_user(core, field, "60033")
+            Failure::invalid_user(field, "60033")
         }
     };
     let cellphone = match given(user, "cellphone").and_then(text) {

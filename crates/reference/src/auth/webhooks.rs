@@ -2,14 +2,13 @@
 //! webhook payload shape).
 
 use super::application;
-use super::callbacks::{self, Callbacks, Kind};
+use super::callbacks::{self, APPROVAL, Callbacks, REGISTRATION};
 use super::users::{User, record_id};
 use crate::effects::Operation;
-use crate::{Core, Fault, Variant};
+use crate::{Core, Fault};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use conformant_base::clock::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// Address of the scanning device; only its hash is sent.
@@ -30,18 +29,18 @@ pub(super) enum Outcome<'a> {
 }
 
 /// Sends the result of a registration to the subscribed URL, if any.
-pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>, now: Timestamp) {
+pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>) {
     let is_lost = core.fails(match outcome {
         Outcome::Completed { .. } => Fault::AuthCompletedWebhookMissing,
         Outcome::Failed => Fault::AuthFailedWebhookMissing,
     });
-    let approval = callbacks.url(Kind::Approval);
+    let approval = callbacks.get(APPROVAL);
     let approval = approval.filter(|_| core.fails(Fault::AuthWebhookToApprovalUrl));
-    let url = approval.or(callbacks.url(Kind::Registration));
+    let url = approval.or(callbacks.get(REGISTRATION));
     let Some(url) = url.filter(|_| !is_lost) else {
         return;
     };
-    let event = event(core, outcome, now);
+    let event = event(core, outcome);
     let body = json!({
         "method": "POST",
         "url": url,
@@ -58,70 +57,47 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>,
     callbacks::send(core, method, url, &body);
 }
 
-fn event(core: &mut Core, outcome: Outcome<'_>, now: Timestamp) -> Value {
-    let (completed, failed) = if core.fails(Fault::AuthWebhookEventsSwapped) {
-        ("user_registration_failed", "user_registration_completed")
-    } else {
-        ("user_registration_completed", "user_registration_failed")
-    };
-    let mut objects = Map::new();
-    objects.insert("app".to_owned(), app(core));
-    let name = match outcome {
+fn event(core: &mut Core, outcome: Outcome<'_>) -> Value {
+    let app = json!({
+        "b_custom_code_allowed": false,
+        "b_custom_message_allowed": true,
+        "s_account_sid": core.account_sid,
+        "s_device_app": null,
+        "s_errors": "{}",
+        "s_id": application::RECORD,
+        "s_name": application::NAME,
+        "s_type": null,
+    });
+    let (name, objects) = match outcome {
         Outcome::Completed {
             user,
             before,
             custom_user_id,
         } => {
-            objects.insert(
-                "registration".to_owned(),
-                registration(user, custom_user_id),
-            );
+            let registration = json!({
+                "s_app_id": application::ID,
+                "s_auth_id": user.auth_id,
+                "s_custom_id": custom_user_id,
+            });
             let before = before.filter(|before| {
                 before.auth_id != user.auth_id && core.fails(Fault::AuthWebhookUserOfBefore)
             });
-            let person = person(core, before.unwrap_or(user));
-            objects.insert("user".to_owned(), person);
-            completed
+            let user = person(core, before.unwrap_or(user));
+            let objects = json!({"app": app, "registration": registration, "user": user});
+            ("user_registration_completed", objects)
         }
         Outcome::Failed => {
-            objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
-            failed
+            let error = json!({"s_code": FAILED_CODE});
+            let objects = json!({"app": app, "error": error});
+            ("user_registration_failed", objects)
         }
     };
-    let mut event = json!({
+    json!({
         "event": name,
-        "time": core.date(now),
+        "time": core.date(core.now),
         "objects": objects,
         "request": {"id": record_id(core), "ip": hashed(SCANNER_IP)},
         "public": true,
-    });
-    if core.varies(Variant::AuthWebhookExtraKeys) {
-        event["id"] = json!(record_id(core));
-        event["objects"]["device"] = json!({"s_os_type": "ios"});
-        event["objects"]["app"]["b_archived"] = json!(false);
-    }
-    event
-}
-
-fn app(core: &Core) -> Value {
-    let is_set = core.varies(Variant::AuthWebhookNullablesSet);
-    json!({
-        "b_custom_code_allowed": false,
-        "b_custom_message_allowed": true,
-        "s_account_sid": core.account_sid,
-        "s_device_app": is_set.then_some("device-app"),
-        "s_errors": "{}",
-        "s_id": application::RECORD,
-        "s_name": application::NAME,
-        "s_type": is_set.then_some("app"),
-    })
-}
-
-fn registration(user: &User, custom_user_id: &str) -> Value {
-    json!({
-        "s_app_id": application::ID,
-        "s_auth_id": user.auth_id,
-        "s_custom_id": custom_user_id,
     })
 }
 

@@ -6,7 +6,7 @@ use super::pages;
 use super::service::Service;
 use super::updated;
 use super::user;
-use crate::{Answer, Call, Core, Fault, HookError, Refusal, Variant};
+use crate::{Answer, Call, Core, Fault, Listing, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde_json::{Value, json};
@@ -52,13 +52,8 @@ impl Binding {
     fn represent(&self, service: &Service, core: &Core) -> Value {
         let mut value = self.common(service, core);
         value["url"] = json!(service.url(core, &["Bindings", &self.sid]));
-        if core.varies(Variant::ChatBindingUserNull) {
-            value["user_sid"] = Value::Null;
-            value["message_types"] = Value::Null;
-        } else if !core.varies(Variant::ChatBindingHidesUser) {
-            value["user_sid"] = json!(self.user_sid);
-            value["message_types"] = json!(self.message_types);
-        }
+        value["user_sid"] = json!(self.user_sid);
+        value["message_types"] = json!(self.message_types);
         value
     }
 
@@ -100,15 +95,11 @@ pub(super) fn register(
     service: &mut Service,
     core: &mut Core,
     registration: Registration<'_>,
-    now: Timestamp,
-) -> Result<String, HookError> {
+) -> Result<String, String> {
     if !pages::BINDING_TYPES.contains(&registration.binding_type) {
-        return Err(HookError::NoneOf {
-            name: "binding_type",
-            values: "gcm, apn or fcm",
-        });
+        return Err("`binding_type` is gcm, apn or fcm".to_owned());
     }
-    let user_sid = user::seen(service, core, registration.identity, now);
+    let user_sid = user::seen(service, core, registration.identity);
     // A device without a name is identified by its endpoint.
     let device = registration.device.unwrap_or(registration.endpoint);
     let message_types = registration
@@ -134,7 +125,7 @@ pub(super) fn register(
         if core.varies(Variant::ChatCredentialRenewed) {
             binding.credential_sid = core.sid("CR");
         }
-        binding.updated = now;
+        binding.updated = core.now;
         return Ok(binding.sid.clone());
     }
     drop(bindings);
@@ -167,11 +158,11 @@ pub(super) fn register(
         credential_sid: registration
             .credential_sid
             .map_or_else(|| core.sid("CR"), str::to_owned),
-        created: now,
-        updated: now,
+        created: core.now,
+        updated: core.now,
     };
     let sid = binding.sid.clone();
-    service.bindings.insert(&sid, None, binding);
+    service.bindings.insert(sid.clone(), None, binding);
     Ok(sid)
 }
 
@@ -202,10 +193,10 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
                 && core.fails(Fault::ChatBindingsFiltersNotCombined);
             (has_type && is_of) || one_suffices
         })
-        .map(|(sequence, binding)| (sequence, move || binding.represent(service, core)))
-        .collect();
+        .map(|(sequence, binding)| (sequence, move || binding.represent(service, core)));
     let filters = pages::filters(call, &[pages::BINDINGS_TYPE, pages::BINDINGS_IDENTITY]);
-    pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
+    let list = pages::list(core, "bindings", service.url(core, &["Bindings"]));
+    Listing { filters, ..list }.page(core, call, items)
 }
 
 /// True if a binding belongs to the identity.
@@ -322,11 +313,11 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
             b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
         })
         .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
-        .map(|(sequence, binding)| (sequence, || binding.represent_of_user(service, core)))
-        .collect();
+        .map(|(sequence, binding)| (sequence, || binding.represent_of_user(service, core)));
     let filters = pages::filters(call, &[pages::USER_BINDINGS_TYPE]);
     let url = service.url(core, &["Users", &user.sid, "Bindings"]);
-    pages::USER_BINDINGS.page(core, call, url, filters, items)
+    let list = pages::list(core, "bindings", url);
+    Listing { filters, ..list }.page(core, call, items)
 }
 
 pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid: &str) -> Answer {

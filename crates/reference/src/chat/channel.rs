@@ -3,7 +3,7 @@
 use super::delivery::{self, Happening};
 use super::inputs::{self, Bound, Choice};
 use super::invite::Invite;
-use super::member::{self, Member};
+use super::member::{self, Joining, Member};
 use super::message::Message;
 use super::pages;
 use super::service::Service;
@@ -69,10 +69,6 @@ impl Channel {
     }
 
     fn represent(&self, service: &Service, core: &Core) -> Value {
-        let unset = |text: &Option<String>| match text {
-            None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
-            text => json!(text),
-        };
         let messages = self.messages.len() - self.uncounted;
         let with_media = self.messages.rows().filter(|m| m.attachment.is_some());
         let uncounted = match with_media.count() {
@@ -106,9 +102,9 @@ impl Channel {
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
-            "friendly_name": unset(&self.friendly_name),
-            "unique_name": unset(&self.unique_name),
-            "attributes": inputs::format_attributes(core, &self.attributes),
+            "friendly_name": self.friendly_name,
+            "unique_name": self.unique_name,
+            "attributes": self.attributes,
             "type": self.kind,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
@@ -116,23 +112,12 @@ impl Channel {
             "members_count": (self.members.len() + left + self.refused).saturating_sub(members_young),
             "messages_count": messages.saturating_sub(messages_young),
             "url": service.url(core, &["Channels", &self.sid]),
-            "links": if core.varies(Variant::ChatChannelLinkKeys) {
-                json!({
-                    "all_members": below("Members"),
-                    "all_messages": below("Messages"),
-                    "all_invites": below("Invites"),
-                    "all_webhooks": below("Webhooks"),
-                    "newest": last_message,
-                    "self": service.url(core, &["Channels", &self.sid]),
-                })
-            } else {
-                json!({
-                    "members": below("Members"),
-                    "messages": below("Messages"),
-                    "invites": below("Invites"),
-                    "webhooks": below("Webhooks"),
-                    "last_message": last_message,
-                })
+            "links": {
+                "members": below("Members"),
+                "messages": below("Messages"),
+                "invites": below("Invites"),
+                "webhooks": below("Webhooks"),
+                "last_message": last_message,
             },
         })
     }
@@ -152,12 +137,11 @@ pub(super) fn find<'a>(
     core: &Core,
     key: &str,
 ) -> Result<&'a Channel, Refusal> {
-    service.channels.find(key, true).or_else(|refusal| {
-        service
-            .channels
-            .by_name_in_any_case(key)
-            .filter(|_| core.fails(Fault::ChatChannelPathAnyCase))
-            .ok_or(refusal)
+    let channels = &service.channels;
+    channels.find(key, true).or_else(|refusal| {
+        let other = channels.by_name_in_any_case(key);
+        let found = other.filter(|_| core.fails(Fault::ChatChannelPathAnyCase));
+        found.ok_or(refusal)
     })
 }
 
@@ -169,13 +153,9 @@ pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
 
 /// The channels that a service's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service
-        .channels
-        .iter()
-        .map(|(sequence, channel)| (sequence, || channel.represent(service, core)))
-        .collect();
-    let url = service.url(core, &["Channels"]);
-    pages::CHANNELS.page(core, call, url, Vec::new(), items)
+    let list = ("channels", service.url(core, &["Channels"]));
+    let show = |channel: &Channel| channel.represent(service, core);
+    pages::all(core, call, list, &service.channels, show)
 }
 
 /// The type of a new channel.
@@ -216,7 +196,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             attributes => (attributes?, None),
         };
     let kind = asked_kind(service, core, call, known_as.as_ref())?;
-    let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    let (created, updated) = inputs::backup_dates(core, form)?;
     if known_as
         .as_ref()
         .is_some_and(|name| service.lost_names.contains(name))
@@ -273,13 +253,16 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     };
     let sid = channel.sid.clone();
     let creator = channel.created_by.clone();
-    service.channels.insert(&sid, known_as.as_deref(), channel);
+    service
+        .channels
+        .insert(sid.clone(), known_as.as_deref(), channel);
     service.disturb(core, Fault::ChatNewChannelMovesInterval);
     if core.varies(Variant::ChatChannelMovesService) {
-        service.touch(call.now);
+        service.touch(core.now);
     }
     if core.varies(Variant::ChatCreatorJoins) && creator != SYSTEM {
-        member::join_as_creator(service, core, &sid, &creator, call.now)?;
+        let joining = Joining::by_hand(&creator, None, core.now);
+        member::join(service, core, &sid, joining)?;
     }
     let value = service.channels.find(&sid, false)?.represent(service, core);
     if let Some(refusal) = refusal {
@@ -298,7 +281,7 @@ fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
             if !identity.is_empty() && !core.varies(Variant::ChatCreatedByAlwaysSystem) =>
         {
             if !core.varies(Variant::ChatAuthorIsNoUser) {
-                user::seen(service, core, identity, call.now);
+                user::seen(service, core, identity);
             }
             if core.fails(Fault::ChatCreatedByForeign) {
                 return format!("{identity}-creator");
@@ -328,7 +311,7 @@ pub(super) fn update_type(
         .by_sid_mut(&sid)
         .expect("a channel that was found is there");
     if asked.is_err() && core.varies(Variant::ChatRefusedV3Changes) {
-        channel.updated = call.now;
+        channel.updated = core.now;
     }
     let counted = channel.messages.len() - channel.uncounted;
     let counted = core.read_or_stale(Fault::ChatRaceChannelUpdate, || counted);
@@ -339,9 +322,7 @@ pub(super) fn update_type(
         channel.messaging_service_sid.clone(),
         channel.updated,
     );
-    if let Some(kind) = kind
-        && !core.fails(Fault::ChatV3TypeUnchanged)
-    {
+    if let Some(kind) = kind {
         channel.kind = kind;
     }
     if channel.webhooks.len() > 0 && core.fails(Fault::ChatV3DropsWebhooks) {
@@ -362,13 +343,13 @@ pub(super) fn update_type(
         channel.messaging_service_sid = Some(messaging);
     }
     if !core.fails(Fault::ChatV3DateStuck) {
-        channel.updated = call.now;
+        channel.updated = core.now;
     }
     let kind = channel.kind.clone();
     for other in service.channels.rows_mut().filter(|c| c.sid != sid) {
         if core.fails(Fault::ChatV3TakesAll) {
             kind.clone_into(&mut other.kind);
-            other.updated = call.now;
+            other.updated = core.now;
         }
     }
     let places = service.users.rows_mut();
@@ -410,20 +391,16 @@ fn asked_of_v3(core: &Core, call: &Call<'_>) -> Result<(Option<String>, Option<S
     Ok((kind, messaging))
 }
 
-fn announce(service: &Service, core: &mut Core, sid: &str, [before, after]: [&'static str; 2]) {
+fn announce(service: &Service, core: &mut Core, sid: &str, names: [&'static str; 2]) {
     let Some(channel) = service.channels.by_sid(sid) else {
         return;
     };
-    let happening = Happening {
-        before,
-        after,
-        fields: vec![
-            ("ChannelSid", sid.to_owned()),
-            ("ChannelType", channel.kind.clone()),
-            ("Attributes", channel.attributes.clone()),
-            ("CreatedBy", channel.created_by.clone()),
-        ],
-        message_body: None,
-    };
+    let fields = [
+        ("ChannelSid", sid),
+        ("ChannelType", &channel.kind),
+        ("Attributes", &channel.attributes),
+        ("CreatedBy", &channel.created_by),
+    ];
+    let happening = Happening::new(names, &fields);
     delivery::announce(core, service, Some(channel), &happening);
 }

@@ -4,7 +4,6 @@
 
 use super::channel::Channel;
 use super::service::Service;
-use super::webhook::Target;
 use crate::{Core, Fault, Variant};
 use conformant_base::http::Request;
 use serde_json::Value;
@@ -30,6 +29,21 @@ pub(super) struct Happening {
     pub(super) fields: Vec<(&'static str, String)>,
     /// The text searched for triggers, if this is a message.
     pub(super) message_body: Option<String>,
+}
+
+impl Happening {
+    /// An event that is no message.
+    pub(super) fn new([before, after]: [&'static str; 2], fields: &[(&'static str, &str)]) -> Self {
+        let fields = fields.iter();
+        Self {
+            before,
+            after,
+            fields: fields
+                .map(|(name, text)| (*name, (*text).to_owned()))
+                .collect(),
+            message_body: None,
+        }
+    }
 }
 
 /// One webhook request to queue.
@@ -162,8 +176,16 @@ fn of_channel<'a>(
         .rows()
         .enumerate()
         .filter_map(|(at, webhook)| {
-            let wanted = match webhook.target() {
-                Target::Webhook { filters } => {
+            let configuration = &webhook.configuration;
+            let wanted = match webhook.kind.as_str() {
+                "trigger" => {
+                    fires(core, &configuration.triggers, happening)
+                        && !(channel.messages.len() > 3 && core.fails(Fault::ChatTriggersStop))
+                }
+                // A flow starts, which is not called over HTTP.
+                "studio" => core.varies(Variant::ChatStudioCalled),
+                _ => {
+                    let filters = &configuration.filters;
                     let silent = core.fails(Fault::ChatWebhookSilent);
                     let begins_alike = |filter: &String| {
                         let start = filter.get(..EVENT_START).unwrap_or(filter);
@@ -184,23 +206,21 @@ fn of_channel<'a>(
                             || filters.is_empty()
                             || core.fails(Fault::ChatWebhookFiltersIgnored))
                 }
-                Target::Trigger { triggers } => {
-                    fires(core, triggers, happening)
-                        && !(channel.messages.len() > 3 && core.fails(Fault::ChatTriggersStop))
-                }
-                Target::Studio => core.varies(Variant::ChatStudioCalled),
             };
             let silenced = webhook.is_updated() && core.fails(Fault::ChatUpdatedWebhookSilent);
             let silenced = silenced || (at == 4 && core.fails(Fault::ChatFifthWebhookSilent));
-            let url = webhook.url().filter(|_| wanted && !silenced)?;
+            let url = configuration
+                .url
+                .as_deref()
+                .filter(|_| wanted && !silenced)?;
             let is_trigger = webhook.kind == "trigger";
-            let unrepeated = webhook.retry_count() > 0
+            let unrepeated = configuration.retry_count > 0
                 && ((is_trigger && core.fails(Fault::ChatRetryNotOnTrigger))
                     || (at > 0 && core.fails(Fault::ChatRetryFirstWebhookOnly)));
             let method = if core.fails(Fault::ChatWebhookMethodIgnored) {
-                other_method(webhook.method())
+                other_method(&configuration.method)
             } else {
-                webhook.method()
+                &configuration.method
             };
             Some(Outgoing {
                 url,
@@ -210,7 +230,7 @@ fn of_channel<'a>(
                 retries: if unrepeated {
                     0
                 } else {
-                    retries(core, webhook.retry_count())
+                    retries(core, configuration.retry_count)
                 },
             })
         })

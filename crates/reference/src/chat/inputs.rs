@@ -3,6 +3,7 @@
 use crate::{Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::ids;
+use std::str::FromStr;
 
 /// Longest friendly and unique names of channels and friendly names of roles (D2, Limits).
 pub(super) const NAME_CHARS_MAX: usize = 64;
@@ -66,39 +67,32 @@ pub(super) fn choice(
 
 /// A non-negative integer, if present.
 pub(super) fn index(params: &Params, name: &str) -> Result<Option<u64>, Refusal> {
-    params
-        .get(name)
-        .map(|text| {
-            text.parse()
-                .map_err(|_| Refusal::bad_parameter(name, "a number from 0"))
-        })
-        .transpose()
+    parsed(params, name, "a number from 0")
 }
 
 /// A `date-time`, if present.
 pub(super) fn date(params: &Params, name: &str) -> Result<Option<Timestamp>, Refusal> {
-    params
-        .get(name)
-        .map(|text| {
-            text.parse()
-                .map_err(|_| Refusal::bad_parameter(name, "a date-time"))
-        })
-        .transpose()
+    parsed(params, name, "a date-time")
+}
+
+fn parsed<T: FromStr>(params: &Params, name: &str, what: &str) -> Result<Option<T>, Refusal> {
+    let value = params.get(name).map(str::parse).transpose();
+    value.map_err(|_| Refusal::bad_parameter(name, what))
 }
 
 /// `DateCreated` and `DateUpdated`, which only a backup restore sends (D2, Endpoints: Channel).
 pub(super) fn backup_dates(
     core: &Core,
     params: &Params,
-    now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), Refusal> {
     let created = date(params, "DateCreated")?;
     let updated = date(params, "DateUpdated")?;
     if core.varies(Variant::ChatBackupParametersIgnored) {
-        return Ok((now, now));
+        return Ok((core.now, core.now));
     }
-    let moved = updated.filter(|at| *at < now && core.varies(Variant::ChatBackupMovesCreation));
-    let created = created.or(moved).unwrap_or(now);
+    let moved =
+        updated.filter(|at| *at < core.now && core.varies(Variant::ChatBackupMovesCreation));
+    let created = created.or(moved).unwrap_or(core.now);
     Ok((created, updated.unwrap_or(created)))
 }
 
@@ -128,14 +122,6 @@ pub(super) fn attributes(
             Ok(Some(text.to_owned()))
         }
         Some(_) => Err(Refusal::bad_parameter("Attributes", "JSON")),
-    }
-}
-
-/// `attributes` as shown: as sent or, under a variant, reformatted.
-pub(super) fn format_attributes(core: &Core, attributes: &str) -> String {
-    match serde_json::from_str::<serde_json::Value>(attributes) {
-        Ok(value) if core.varies(Variant::ChatAttributesReformatted) => format!("{value:#}"),
-        Ok(_) | Err(_) => attributes.to_owned(),
     }
 }
 

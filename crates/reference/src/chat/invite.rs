@@ -72,7 +72,7 @@ pub(super) fn create(
     if let Some(sid) = named_role {
         let role = role::require(service, "RoleSid", sid, role::CHANNEL);
         if role.is_err() && core.fails(Fault::ChatRefusedInviteInvites) {
-            let user_sid = user::seen(service, core, identity, call.now);
+            let user_sid = user::seen(service, core, identity);
             if let Some(user) = service.users.by_sid_mut(&user_sid) {
                 user.place_in(core, &channel_sid).status = Status::Invited;
             }
@@ -89,7 +89,7 @@ pub(super) fn create(
     let role_sid = named_role
         .unwrap_or(&service.fields.default_channel_role_sid)
         .to_owned();
-    let user_sid = user::seen(service, core, identity, call.now);
+    let user_sid = user::seen(service, core, identity);
     if let Some(user) = service.users.by_sid_mut(&user_sid) {
         if user.friendly_name.is_some() && core.fails(Fault::ChatGuestUnnamed) {
             user.friendly_name = None;
@@ -108,18 +108,17 @@ pub(super) fn create(
         identity: identity.to_owned(),
         role_sid,
         hides_role,
-        created: call.now,
+        created: core.now,
     };
     let channel = service.channels.find(&channel_sid, false)?;
     let value = invite.represent(service, channel, core);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid)
         && !core.fails(Fault::ChatInviteNotStored)
     {
-        let sid = invite.sid.clone();
-        channel.invites.insert(&sid, None, invite);
+        channel.invites.insert(invite.sid.clone(), None, invite);
     }
     if core.fails(Fault::ChatInviteJoins) {
-        member::join_by_hand(service, core, &channel_sid, identity, call.now)?;
+        member::join_by_hand(service, core, &channel_sid, identity)?;
     }
     Ok(core.created(&value))
 }
@@ -127,13 +126,9 @@ pub(super) fn create(
 /// The invites that a channel's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
-    let items = channel
-        .invites
-        .iter()
-        .map(|(sequence, invite)| (sequence, || invite.represent(service, channel, core)))
-        .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Invites"]);
-    pages::INVITES.page(core, call, url, Vec::new(), items)
+    let show = |invite: &Invite| invite.represent(service, channel, core);
+    pages::all(core, call, ("invites", url), &channel.invites, show)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {

@@ -31,15 +31,9 @@ pub(super) struct Media {
 }
 
 impl Media {
-    fn represent(&self, service: &Service, core: &Core, now: Timestamp) -> Value {
-        let base = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
-        let url = |below: &[&str]| url_of(&core.origin, &[&base[..], below].concat());
-        let direct = self.direct(service, core, now);
-        let created = if core.varies(Variant::MediaDateOnly) {
-            json!(self.created.strftime("%Y-%m-%d").to_string())
-        } else {
-            core.date(self.created)
-        };
+    fn represent(&self, service: &Service, core: &Core) -> Value {
+        let url = |below| self.url(service, core, below);
+        let direct = self.direct(service, core);
         let size = if core.fails(Fault::MediaSizeOfBody) {
             self.body_bytes
         } else {
@@ -53,13 +47,11 @@ impl Media {
                 .or(first),
             place => place.as_ref().map(|(own, _)| own),
         };
-        let waits = self.attached_to.is_none() && core.varies(Variant::MediaAuthorWithMessage);
-        let has_author = !waits && !core.varies(Variant::MediaAuthorUnknown);
-        let mut value = json!({
+        json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
-            "date_created": created,
+            "date_created": core.date(self.created),
             // D2, Media: null unless edited, and there is no edit operation.
             "date_updated": null,
             "channel_sid": channel,
@@ -67,41 +59,25 @@ impl Media {
             "size": size,
             "content_type": self.content_type,
             "file_name": self.file_name,
-            "author": has_author.then_some("system"),
+            "author": "system",
             "url": url(&[]),
             "links": {
                 "content": url(&["Content"]),
                 "content_direct_temporary": direct,
             },
-        });
-        if self.attached_to.is_none() {
-            for name in ["channel_sid", "message_sid"] {
-                if core.varies(Variant::MediaUnattachedEmpty) {
-                    value[name] = json!("");
-                }
-                if core.varies(Variant::MediaUnattachedAbsent)
-                    && let Some(fields) = value.as_object_mut()
-                {
-                    fields.remove(name);
-                }
-            }
-        }
-        value
+        })
+    }
+
+    /// Its URL, or one below it. Also under the variant of relative links, the links of media are absolute.
+    fn url(&self, service: &Service, core: &Core, below: &[&str]) -> String {
+        let own = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
+        url_of(&core.origin, &[&own[..], below].concat())
     }
 
     /// The temporary URL with its permission.
-    fn direct(&self, service: &Service, core: &Core, now: Timestamp) -> String {
-        let expires = now.as_second() + TEMPORARY_SECONDS;
-        let path = [
-            "media",
-            "v1",
-            "Services",
-            &service.sid,
-            "Media",
-            &self.sid,
-            "Direct",
-        ];
-        let url = url_of(&core.origin, &path);
+    fn direct(&self, service: &Service, core: &Core) -> String {
+        let expires = core.now.as_second() + TEMPORARY_SECONDS;
+        let url = self.url(service, core, &["Direct"]);
         let signature = self.signature(expires);
         format!("{url}?Expires={expires}&Signature={signature}")
     }
@@ -219,10 +195,11 @@ fn served<'a>(
 }
 
 pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
-    let Upload {
+    let Part {
         bytes,
         content_type,
         file_name,
+        ..
     } = read_upload(core, call)?;
     check_content_size(core, call, bytes.len())?;
     let megabyte = if core.varies(Variant::MediaDecimalMegabytes) {
@@ -243,7 +220,7 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     if let Some(known) = service.media.rows().find(|known| known.bytes == bytes)
         && core.fails(Fault::MediaSameBytesOnce)
     {
-        let value = known.represent(service, core, call.now);
+        let value = known.represent(service, core);
         return Ok(core.created(&value));
     }
     let count = service.media.len();
@@ -259,7 +236,8 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             Some(_) | None => core.sid("ME"),
         },
         bytes,
-        content_type,
+        // RFC 7578, 4.4: text/plain unless the part says otherwise.
+        content_type: content_type.unwrap_or_else(|| "text/plain".to_owned()),
         file_name: match service.media.rows().nth(1) {
             Some(second)
                 if second.file_name != file_name && core.fails(Fault::MediaThirdNameOfSecond) =>
@@ -272,32 +250,24 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         // Any unguessable text works.
         secret: core.sid("TK"),
         body_bytes: call.request.body.len(),
-        created: call.now,
+        created: core.now,
     };
-    let value = media.represent(service, core, call.now);
+    let value = media.represent(service, core);
     if !core.fails(Fault::MediaNotStored) {
-        let sid = media.sid.clone();
-        service.media.insert(&sid, None, media);
+        service.media.insert(media.sid.clone(), None, media);
     }
     Ok(core.created(&value))
 }
 
-/// An uploaded file.
-struct Upload<'a> {
-    bytes: &'a [u8],
-    content_type: String,
-    file_name: Option<String>,
-}
-
 /// D2, Media: a multipart form with a part named `media`.
-fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
+fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Part<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
         if !call.request.body.is_empty() && core.fails(Fault::MediaRawBodyAccepted) {
-            return Ok(Upload {
+            return Ok(Part {
                 bytes: &call.request.body,
-                content_type: header.to_owned(),
-                file_name: None,
+                content_type: Some(header.to_owned()),
+                ..Part::default()
             });
         }
         return Err(Refusal::new(
@@ -312,23 +282,19 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         .into_iter()
         .find(|part| part.name == "media" || core.fails(Fault::MediaAnyPartAccepted));
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
-        return Ok(Upload {
-            bytes: &[],
-            content_type: "text/plain".to_owned(),
-            file_name: None,
-        });
+        return Ok(Part::default());
     }
-    let part =
+    let mut part =
         part.ok_or_else(|| Refusal::bad_parameter("media", "a part of this name is required"))?;
-    Ok(Upload {
-        bytes: part.bytes,
-        // RFC 7578, 4.4: text/plain unless the part says otherwise.
-        content_type: part.content_type.unwrap_or_else(|| "text/plain".to_owned()),
-        file_name: part.file_name.map(|name| match name.split_once(';') {
-            Some((start, _)) if core.fails(Fault::MediaFileNameCutAtSemicolon) => start.to_owned(),
-            _ => name,
-        }),
-    })
+    if let Some((start, _)) = part
+        .file_name
+        .as_ref()
+        .and_then(|name| name.split_once(';'))
+        && core.fails(Fault::MediaFileNameCutAtSemicolon)
+    {
+        part.file_name = Some(start.to_owned());
+    }
+    Ok(part)
 }
 
 /// D2, Media: `Content-Size` is the file's size in bytes.
@@ -355,9 +321,9 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
     ))
 }
 
-pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) -> Answer {
+pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let media = service.media.find(sid, false)?;
-    Ok(core.ok(&media.represent(service, core, call.now)))
+    Ok(core.ok(&media.represent(service, core)))
 }
 
 /// Serves the bytes behind the `content` link.
@@ -370,7 +336,7 @@ pub(super) fn content(service: &Service, core: &Core, sid: &str) -> Answer {
     )?;
     if core.varies(Variant::MediaContentRedirects) {
         let mut response = Response::empty(307);
-        let address = media.direct(service, core, core.now);
+        let address = media.direct(service, core);
         response.headers.set("Location", address);
         return Ok(response);
     }
@@ -390,7 +356,7 @@ pub(super) fn content_direct(service: &Service, core: &Core, call: &Call<'_>, si
         .and_then(|text| text.parse().ok())
         .ok_or_else(Refusal::not_found)?;
     let signed = call.query.get("Signature") == Some(media.signature(expires).as_str());
-    if !signed || call.now.as_second() > expires {
+    if !signed || core.now.as_second() > expires {
         return Err(Refusal::new(
             403,
             20403,

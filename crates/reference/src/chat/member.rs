@@ -9,7 +9,7 @@ use super::service::Service;
 use super::updated;
 use super::user::{self, Status};
 use super::{pages, role};
-use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant};
+use crate::{Answer, Call, Core, Fault, Listing, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Member {
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
-            "attributes": inputs::format_attributes(core, &self.attributes),
+            "attributes": self.attributes,
             "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
         })
     }
@@ -56,7 +56,7 @@ impl Member {
 
 /// A member to create, from a request or hook.
 #[derive(Debug)]
-struct Joining<'a> {
+pub(super) struct Joining<'a> {
     identity: &'a str,
     role_sid: Option<&'a str>,
     attributes: Option<String>,
@@ -67,7 +67,7 @@ struct Joining<'a> {
 
 impl<'a> Joining<'a> {
     /// A member with only an identity and possibly a role.
-    fn by_hand(identity: &'a str, role_sid: Option<&'a str>, now: Timestamp) -> Self {
+    pub(super) fn by_hand(identity: &'a str, role_sid: Option<&'a str>, now: Timestamp) -> Self {
         Self {
             identity,
             role_sid,
@@ -80,12 +80,11 @@ impl<'a> Joining<'a> {
 }
 
 /// Adds an identity as a member within the limits of the service.
-fn join(
+pub(super) fn join(
     service: &mut Service,
     core: &mut Core,
     channel_sid: &str,
     joining: Joining<'_>,
-    now: Timestamp,
 ) -> Result<String, Refusal> {
     let channel = service.channels.find(channel_sid, false)?;
     let name = user::name_of(core, joining.identity).into_owned();
@@ -110,7 +109,7 @@ fn join(
     let is_later = channel.members.len() > 2;
     let created_here = channel.created_by == joining.identity
         || (is_later && core.fails(Fault::ChatFourthMemberCreatorRole));
-    let user_sid = user::seen(service, core, joining.identity, now);
+    let user_sid = user::seen(service, core, joining.identity);
     let role_sid = joining
         .role_sid
         .map_or_else(|| default_role(service, core, created_here), str::to_owned);
@@ -130,7 +129,7 @@ fn join(
     }
     if joining.consumed_index.is_some() {
         place.consumed_index = joining.consumed_index;
-        place.consumed_at = joining.consumed_at.or(Some(now));
+        place.consumed_at = joining.consumed_at.or(Some(core.now));
     } else if joining.consumed_at.is_some() {
         place.consumed_at = joining.consumed_at;
     }
@@ -144,7 +143,7 @@ fn join(
             .attributes
             .or(kept)
             .unwrap_or_else(inputs::unset_attributes),
-        joined: now,
+        joined: core.now,
         created,
         updated,
         before: None,
@@ -155,7 +154,7 @@ fn join(
         .by_sid_mut(channel_sid)
         .expect("the channel was found above")
         .members
-        .insert(&sid, Some(&name), member);
+        .insert(sid.clone(), Some(&name), member);
     Ok(sid)
 }
 
@@ -259,15 +258,15 @@ pub(super) fn create(
     if let Some(sid) = role_sid {
         let known = role::require(service, "RoleSid", sid, role::CHANNEL);
         if known.is_err() && core.fails(Fault::ChatRefusedMemberMakesUser) {
-            user::seen(service, core, identity, call.now);
+            user::seen(service, core, identity);
         }
         let is_well_formed = || inputs::sid("RoleSid", sid, "RL").is_ok();
         if known.is_err()
             && (core.fails(Fault::ChatRefusedMemberStays)
                 || (is_well_formed() && core.fails(Fault::ChatUnknownRoleMemberStays)))
         {
-            let joining = Joining::by_hand(identity, None, call.now);
-            join(service, core, &channel_sid, joining, call.now)?;
+            let joining = Joining::by_hand(identity, None, core.now);
+            join(service, core, &channel_sid, joining)?;
         }
         known?;
     }
@@ -279,17 +278,16 @@ pub(super) fn create(
         attributes: inputs::attributes(core, form, ATTRIBUTES_UNCHECKED)?,
         consumed_index: inputs::index(form, "LastConsumedMessageIndex")?.filter(|_| restored),
         consumed_at: inputs::date(form, "LastConsumptionTimestamp")?.filter(|_| restored),
-        dates: inputs::backup_dates(core, form, call.now)?,
+        dates: inputs::backup_dates(core, form)?,
     };
-    let sid = join(service, core, &channel_sid, joining, call.now)?;
+    let sid = join(service, core, &channel_sid, joining)?;
     service.disturb(core, Fault::ChatNewMemberMovesInterval);
     if core.fails(Fault::ChatMemberMadeTwice)
         && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
     {
         let mut twin = channel.members.find(&sid, false)?.clone();
         twin.sid = core.sid("MB");
-        let sid = twin.sid.clone();
-        channel.members.insert(&sid, None, twin);
+        channel.members.insert(twin.sid.clone(), None, twin);
     }
     let channel = service.channels.find(&channel_sid, false)?;
     let value = channel
@@ -297,13 +295,7 @@ pub(super) fn create(
         .find(&sid, false)?
         .represent(service, channel, core);
     if webhooks {
-        announce(
-            service,
-            core,
-            &channel_sid,
-            &sid,
-            ["onMemberAdd", "onMemberAdded"],
-        );
+        announce(service, core, &channel_sid, &sid, ADDED);
     }
     Ok(core.created(&value))
 }
@@ -330,45 +322,21 @@ fn change_namesake(
     }
 }
 
-/// Adds the creator of a channel, under the variant that a creator is a member.
-pub(super) fn join_as_creator(
-    service: &mut Service,
-    core: &mut Core,
-    channel_sid: &str,
-    identity: &str,
-    now: Timestamp,
-) -> Result<String, Refusal> {
-    join(
-        service,
-        core,
-        channel_sid,
-        Joining::by_hand(identity, None, now),
-        now,
-    )
-}
-
 /// A person joins a channel on a device, with the role of an invitation.
 pub(super) fn join_by_hand(
     service: &mut Service,
     core: &mut Core,
     channel_sid: &str,
     identity: &str,
-    now: Timestamp,
 ) -> Result<String, Refusal> {
     let invited_role = service
         .users
         .by_name(&user::name_of(core, identity))
         .and_then(|user| user.places.by_sid(channel_sid))
         .and_then(|place| place.invited_role.clone());
-    let joining = Joining::by_hand(identity, invited_role.as_deref(), now);
-    let sid = join(service, core, channel_sid, joining, now)?;
-    announce(
-        service,
-        core,
-        channel_sid,
-        &sid,
-        ["onMemberAdd", "onMemberAdded"],
-    );
+    let joining = Joining::by_hand(identity, invited_role.as_deref(), core.now);
+    let sid = join(service, core, channel_sid, joining)?;
+    announce(service, core, channel_sid, &sid, ADDED);
     Ok(sid)
 }
 
@@ -386,13 +354,7 @@ pub(super) fn leave_by_hand(
         .by_name(&name)
         .ok_or_else(Refusal::not_found)?;
     let (sid, user_sid) = (member.sid.clone(), member.user_sid.clone());
-    announce(
-        service,
-        core,
-        channel_sid,
-        &sid,
-        ["onMemberRemove", "onMemberRemoved"],
-    );
+    announce(service, core, channel_sid, &sid, REMOVED);
     if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
         if core.fails(Fault::ChatLeftMemberListed) {
             channel.members.forget(&sid);
@@ -422,24 +384,11 @@ pub(super) fn leave_by_hand(
 
 /// The member with that SID or identity (D2, Conventions).
 fn find<'a>(channel: &'a Channel, core: &Core, key: &str) -> Result<&'a Member, Refusal> {
-    let key = user::in_path(core, key);
-    let plain = key.replace('é', "e");
-    let key = if plain != *key && core.fails(Fault::ChatMemberPathAccentless) {
-        plain.into()
-    } else {
-        key
-    };
-    match channel.members.find(&key, false) {
-        Err(_) => channel.members.find(&user::name_of(core, &key), true),
-        found => found,
-    }
-    .or_else(|refusal| {
-        channel
-            .members
-            .by_name_in_any_case(&key)
-            .filter(|_| core.fails(Fault::ChatMemberPathAnyCase))
-            .ok_or(refusal)
-    })
+    let faults = [
+        Fault::ChatMemberPathAccentless,
+        Fault::ChatMemberPathAnyCase,
+    ];
+    user::find_in(&channel.members, core, key, faults)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str) -> Answer {
@@ -461,7 +410,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .rows()
         .filter(|other| other.sid != channel.sid && core.fails(Fault::ChatMembersOfAllChannels))
         .flat_map(|other| other.members.iter());
-    let items = channel
+    let items: Vec<_> = channel
         .members
         .iter()
         .chain(others)
@@ -485,13 +434,13 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
             vec![(sequence, show); 1 + usize::from(is_repeated)]
         })
         .collect();
-    let items: Vec<_> = items;
     if items.is_empty() && !wanted.is_empty() && core.fails(Fault::ChatFilterForNothingRefused) {
         return Err(Refusal::not_found());
     }
     let url = service.url(core, &["Channels", &channel.sid, "Members"]);
     let filters = pages::filters(call, &[pages::MEMBERS_IDENTITY]);
-    pages::MEMBERS.page(core, call, url, filters, items)
+    let list = pages::list(core, "members", url);
+    Listing { filters, ..list }.page(core, call, items)
 }
 
 /// Faults that change something although the update is refused.
@@ -503,7 +452,7 @@ fn change_though_refused(
 ) {
     if core.fails(Fault::ChatRefusedMemberUpdateChanges) {
         let mut member = before.clone();
-        member.updated = call.now;
+        member.updated = core.now;
         store(service, channel_sid, member);
         return;
     }
@@ -512,12 +461,7 @@ fn change_though_refused(
         && inputs::sid("RoleSid", sid, "RL").is_ok()
         && core.fails(Fault::ChatUnknownRoleMemberChanges)
     {
-        consume(
-            core,
-            place(service, before, channel_sid),
-            (index, None),
-            call.now,
-        );
+        consume(core, place(service, before, channel_sid), (index, None));
     }
 }
 
@@ -565,10 +509,10 @@ pub(super) fn update(
         None => {}
     }
     if core.fails(Fault::ChatUpdateMemberMovesCreation) {
-        member.created = call.now;
+        member.created = core.now;
     }
     if !core.fails(Fault::ChatUpdateMemberDateStuck) {
-        member.updated = call.now;
+        member.updated = core.now;
     }
     member.before = Some(Box::new(before.clone()));
     let place_now = place(service, &before, &channel_sid);
@@ -585,7 +529,7 @@ pub(super) fn update(
     {
         place_now.consumed_index = None;
     }
-    consume(core, place_now, consumed, call.now);
+    consume(core, place_now, consumed);
     consume_elsewhere(
         service,
         core,
@@ -612,8 +556,7 @@ pub(super) fn update(
         store(service, &channel_sid, before);
     }
     if webhooks {
-        let names = ["onMemberUpdate", "onMemberUpdated"];
-        announce(service, core, &channel_sid, &member.sid, names);
+        announce(service, core, &channel_sid, &member.sid, UPDATED);
     }
     Ok(core.ok(&value))
 }
@@ -658,13 +601,12 @@ pub(super) fn consume(
     core: &Core,
     place: &mut user::UserPath,
     (index, at): (Option<u64>, Option<Timestamp>),
-    now: Timestamp,
 ) {
     if index.is_some() {
         place.consumed_index = index;
         // D2, Member, does not say what changes the time of consumption.
         if !core.varies(Variant::ChatConsumptionNotTimed) {
-            place.consumed_at = Some(now);
+            place.consumed_at = Some(core.now);
         }
     }
     if at.is_some() {
@@ -695,12 +637,12 @@ pub(super) fn consume_elsewhere(
 }
 
 /// Variant: an update of a user channel also updates the member.
-pub(super) fn touch(service: &mut Service, core: &Core, place: &user::UserPath, now: Timestamp) {
+pub(super) fn touch(service: &mut Service, core: &Core, place: &user::UserPath) {
     let channel = service.channels.by_sid_mut(&place.channel_sid);
     if let Some(member) = channel.and_then(|c| c.members.by_sid_mut(&place.member_sid))
         && core.varies(Variant::ChatConsumptionMovesMember)
     {
-        member.updated = now;
+        member.updated = core.now;
     }
 }
 
@@ -725,29 +667,29 @@ fn store(service: &mut Service, channel_sid: &str, member: Member) {
     *stored = member;
 }
 
+/// Names of the events when a member comes, changes and leaves.
+const ADDED: [&str; 2] = ["onMemberAdd", "onMemberAdded"];
+const UPDATED: [&str; 2] = ["onMemberUpdate", "onMemberUpdated"];
+const REMOVED: [&str; 2] = ["onMemberRemove", "onMemberRemoved"];
+
 fn announce(
     service: &Service,
     core: &mut Core,
     channel_sid: &str,
     member_sid: &str,
-    [before, after]: [&'static str; 2],
+    names: [&'static str; 2],
 ) {
-    let Some(channel) = service.channels.by_sid(channel_sid) else {
-        return;
-    };
-    let Some(member) = channel.members.by_sid(member_sid) else {
-        return;
-    };
-    let happening = Happening {
-        before,
-        after,
-        fields: vec![
-            ("ChannelSid", channel.sid.clone()),
-            ("MemberSid", member.sid.clone()),
-            ("Identity", member.identity.clone()),
-            ("RoleSid", member.role_sid.clone()),
-        ],
-        message_body: None,
-    };
-    delivery::announce(core, service, Some(channel), &happening);
+    let channel = service.channels.by_sid(channel_sid);
+    if let Some(channel) = channel
+        && let Some(member) = channel.members.by_sid(member_sid)
+    {
+        let fields = [
+            ("ChannelSid", channel.sid.as_str()),
+            ("MemberSid", &member.sid),
+            ("Identity", &member.identity),
+            ("RoleSid", &member.role_sid),
+        ];
+        let happening = Happening::new(names, &fields);
+        delivery::announce(core, service, Some(channel), &happening);
+    }
 }

@@ -11,6 +11,8 @@ use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
+/// Names of the events when a message is sent.
+pub(super) const SENT: [&str; 2] = ["onMessageSend", "onMessageSent"];
 /// Default author (D2, Message).
 const SYSTEM: &str = "system";
 
@@ -41,16 +43,7 @@ pub(super) struct Attachment {
 }
 
 impl Message {
-    fn says_nothing(&self) -> bool {
-        self.body.as_deref().unwrap_or_default().is_empty()
-    }
-
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
-        let kind = match &self.attachment {
-            Some(_) => "media",
-            None if self.says_nothing() && core.varies(Variant::ChatEmptyMessageIsMedia) => "media",
-            None => "text",
-        };
         let media = self.attachment.as_ref().map(|media| {
             json!({
                 "content_type": media.content_type,
@@ -65,7 +58,7 @@ impl Message {
             "service_sid": service.sid,
             "to": channel.sid,
             "channel_sid": channel.sid,
-            "attributes": inputs::format_attributes(core, &self.attributes),
+            "attributes": self.attributes,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
             "last_updated_by": self.last_updated_by,
@@ -73,7 +66,7 @@ impl Message {
             "from": self.from,
             "body": self.body,
             "index": self.index,
-            "type": kind,
+            "type": if self.attachment.is_some() { "media" } else { "text" },
             "media": media,
             "url": service.url(core, &["Channels", &channel.sid, "Messages", &self.sid]),
         })
@@ -90,13 +83,9 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
 /// The messages that a channel's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
-    let items = channel
-        .messages
-        .iter()
-        .map(|(sequence, message)| (sequence, || message.represent(service, channel, core)))
-        .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Messages"]);
-    pages::MESSAGES.page(core, call, url, Vec::new(), items)
+    let show = |message: &Message| message.represent(service, channel, core);
+    pages::all(core, call, ("messages", url), &channel.messages, show)
 }
 
 pub(super) fn create(
@@ -119,7 +108,7 @@ pub(super) fn create(
         Err(_) if refusal.is_some() => None,
         attributes => attributes?,
     };
-    let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    let (created, updated) = inputs::backup_dates(core, form)?;
     let attachment = form
         .get("MediaSid")
         .filter(|sid| !sid.is_empty())
@@ -134,7 +123,7 @@ pub(super) fn create(
         if let Some(writer) =
             writer.filter(|w| *w != SYSTEM && !core.varies(Variant::ChatAuthorIsNoUser))
         {
-            user::seen(service, core, writer, call.now);
+            user::seen(service, core, writer);
         }
     }
     let message = Message {
@@ -144,14 +133,10 @@ pub(super) fn create(
         body: body(core, form.get("Body")),
         attributes: attributes.unwrap_or_else(inputs::unset_attributes),
         attachment,
-        last_updated_by: match identity("LastUpdatedBy") {
-            None if core.varies(Variant::ChatLastUpdatedBySystem) => Some(SYSTEM.to_owned()),
-            writer => writer.map(str::to_owned),
-        },
+        last_updated_by: identity("LastUpdatedBy").map(str::to_owned),
         // A restore names the last editor, so the message was edited.
-        was_edited: identity("LastUpdatedBy").is_some()
-            && !core.varies(Variant::ChatRestoredIsNotEdited),
-        received: call.now,
+        was_edited: identity("LastUpdatedBy").is_some(),
+        received: core.now,
         created,
         updated,
     };
@@ -276,7 +261,7 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
         }
         let counted = channel.messages.len() - channel.uncounted;
         let counted = core.read_or_stale(Fault::ChatRaceMessagesCount, || counted);
-        channel.messages.insert(&sid, None, message);
+        channel.messages.insert(sid.clone(), None, message);
         channel.uncounted = channel.messages.len() - counted - 1;
         channel.kind = core.read_or_stale(Fault::ChatRaceChannelType, || channel.kind.clone());
     }
@@ -290,18 +275,15 @@ fn announce(service: &Service, core: &mut Core, channel: &Channel, message: &Mes
         return;
     }
     let is_unheard = message.attachment.is_some() && core.fails(Fault::ChatTriggerDeafToMedia);
-    let happening = Happening {
-        before: "onMessageSend",
-        after: "onMessageSent",
-        fields: vec![
-            ("ChannelSid", channel.sid.clone()),
-            ("MessageSid", message.sid.clone()),
-            ("Index", message.index.to_string()),
-            ("From", message.from.clone()),
-            ("Body", body.clone()),
-            ("Attributes", message.attributes.clone()),
-        ],
-        message_body: (!is_unheard).then_some(body),
-    };
+    let fields = [
+        ("ChannelSid", channel.sid.as_str()),
+        ("MessageSid", &message.sid),
+        ("Index", &message.index.to_string()),
+        ("From", &message.from),
+        ("Body", &body),
+        ("Attributes", &message.attributes),
+    ];
+    let mut happening = Happening::new(SENT, &fields);
+    happening.message_body = (!is_unheard).then_some(body);
     delivery::announce(core, service, Some(channel), &happening);
 }

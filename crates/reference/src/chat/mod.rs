@@ -28,8 +28,8 @@ mod tests;
 
 use self::service::Service;
 use self::table::Table;
-use super::credentials::{self, CredentialFault};
-use super::{Answer, Call, Control, Core, Fault, Refusal, Variant, account};
+use super::credentials::{self, CredentialFaults, authenticate};
+use super::{Answer, Call, Control, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub struct Chat {
 }
 
 impl Chat {
-    pub(super) fn new(core: &mut Core, _now: Timestamp) -> Self {
+    pub(super) fn new(core: &mut Core) -> Self {
         Self {
             services: Table::default(),
             messaging_service_sid: core.sid("MG"),
@@ -74,11 +74,8 @@ impl Chat {
             ("POST", ["v2", "Services"]) => service::create(&mut self.services, core, call),
             ("GET", ["v2", "Services"]) => service::read(&self.services, core, call),
             (_, ["v2", "Services", sid, rest @ ..]) => {
-                if core.fails(Fault::ChatIdentityUniqueAcrossServices) {
-                    self.refuse_foreign_identity(call, sid, rest)?;
-                }
-                if core.fails(Fault::ChatUniqueNameUniqueAcrossServices) {
-                    self.refuse_foreign_unique_name(call, sid, rest)?;
+                if method == "POST" {
+                    self.refuse_foreign(core, call, sid, rest)?;
                 }
                 scopes::take_over(&mut self.services, core, (method, sid), rest);
                 let sid = match rest {
@@ -130,12 +127,8 @@ impl Chat {
             && inputs::webhooks_enabled(core, call)
             && core.fails(Fault::ChatRefusedMessageCallsWebhooks)
         {
-            let happening = delivery::Happening {
-                before: "onMessageSend",
-                after: "onMessageSent",
-                fields: Vec::new(),
-                message_body: call.form.get("Body").map(str::to_owned),
-            };
+            let mut happening = delivery::Happening::new(message::SENT, &[]);
+            happening.message_body = call.form.get("Body").map(str::to_owned);
             delivery::announce(core, service, service.channels.by_sid(channel), &happening);
         }
     }
@@ -163,7 +156,7 @@ impl Chat {
             .ok_or_else(Refusal::not_found)?;
         match (method, rest) {
             ("POST", []) => media::upload(service, core, call),
-            ("GET", [sid]) => media::fetch(service, core, call, sid),
+            ("GET", [sid]) => media::fetch(service, core, sid),
             ("GET", [sid, "Content"]) => media::content(service, core, sid),
             ("GET", [sid, "Direct"]) => media::content_direct(service, core, call, sid),
             _ => Err(Refusal::not_found()),
@@ -199,54 +192,40 @@ impl Chat {
     }
 
     /// Runs a user or device action.
-    pub(super) fn control(
-        &mut self,
-        core: &mut Core,
-        hook: &str,
-        args: &Value,
-        now: Timestamp,
-    ) -> Control {
-        hooks::control(&mut self.services, core, hook, args, now)
+    pub(super) fn control(&mut self, core: &mut Core, hook: &str, args: &Value) -> Control {
+        hooks::control(&mut self.services, core, hook, args)
     }
 
-    /// Fault: identities are unique across services.
-    fn refuse_foreign_identity(
+    /// Faults: identities and unique names are unique across services.
+    fn refuse_foreign(
         &self,
+        core: &Core,
         call: &Call<'_>,
         sid: &str,
         rest: &[&str],
     ) -> Result<(), Refusal> {
-        let ("POST", ["Users"], Some(identity)) = (call.route().0, rest, call.form.get("Identity"))
-        else {
-            return Ok(());
+        let (name, fault, why) = match rest {
+            ["Users"] => (
+                call.form.get("Identity"),
+                Fault::ChatIdentityUniqueAcrossServices,
+                "the identity exists",
+            ),
+            ["Channels"] => (
+                call.form.get("UniqueName"),
+                Fault::ChatUniqueNameUniqueAcrossServices,
+                "the unique name exists",
+            ),
+            _ => return Ok(()),
         };
-        let elsewhere = self.services.rows().any(|service| {
-            service.sid != sid && service.users.rows().any(|u| u.identity == identity)
+        let mut others = self.services.rows().filter(|service| service.sid != sid);
+        let is_elsewhere = name.is_some_and(|name| {
+            others.any(|other| match rest {
+                ["Users"] => other.users.rows().any(|user| user.identity == name),
+                _ => other.channels.by_name(name).is_some(),
+            })
         });
-        if elsewhere {
-            return Err(Refusal::conflict("the identity exists"));
-        }
-        Ok(())
-    }
-
-    /// Fault: unique names are unique across services.
-    fn refuse_foreign_unique_name(
-        &self,
-        call: &Call<'_>,
-        sid: &str,
-        rest: &[&str],
-    ) -> Result<(), Refusal> {
-        let ("POST", ["Channels"], Some(name)) =
-            (call.route().0, rest, call.form.get("UniqueName"))
-        else {
-            return Ok(());
-        };
-        let elsewhere = self
-            .services
-            .rows()
-            .any(|service| service.sid != sid && service.channels.by_name(name).is_some());
-        if elsewhere {
-            return Err(Refusal::conflict("the unique name exists"));
+        if is_elsewhere && core.fails(fault) {
+            return Err(Refusal::conflict(why));
         }
         Ok(())
     }
@@ -341,21 +320,12 @@ fn of_user(
     }
 }
 
-/// Faults of the credential check in one service.
-struct CredentialFaults {
-    missing_accepted: Fault,
-    wrong_accepted: Fault,
-    account_refused: Fault,
-    api_key_refused: Fault,
-    accepting: &'static [CredentialFault],
-}
-
 const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
-    missing_accepted: Fault::ChatMissingCredentialsAccepted,
-    wrong_accepted: Fault::ChatWrongCredentialsAccepted,
     account_refused: Fault::ChatAccountSidRefused,
     api_key_refused: Fault::ChatApiKeyRefused,
     accepting: &[
+        (Fault::ChatMissingCredentialsAccepted, credentials::missing),
+        (Fault::ChatWrongCredentialsAccepted, credentials::any),
         (Fault::ChatUserAnyCase, credentials::other_case),
         (Fault::ChatPasswordSpaced, credentials::spaced),
         (Fault::ChatHalvesOfTwoPairs, credentials::halves),
@@ -370,37 +340,14 @@ const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
 };
 
 const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
-    missing_accepted: Fault::MediaMissingCredentialsAccepted,
-    wrong_accepted: Fault::MediaWrongCredentialsAccepted,
     account_refused: Fault::MediaAccountSidRefused,
     api_key_refused: Fault::MediaApiKeyRefused,
     accepting: &[
+        (Fault::MediaMissingCredentialsAccepted, credentials::missing),
+        (Fault::MediaWrongCredentialsAccepted, credentials::any),
         (Fault::MediaUserAnyCase, credentials::other_case),
         (Fault::MediaHalvesOfTwoPairs, credentials::halves),
         (Fault::MediaSecretOfAnyAccount, credentials::other_account),
         (Fault::MediaPasswordEmpty, credentials::empty_password),
     ],
 };
-
-/// Checks HTTP Basic credentials (D2, Authentication: the same scheme for media).
-fn authenticate(core: &Core, call: &Call<'_>, faults: &CredentialFaults) -> Result<(), Refusal> {
-    let lenient = match call.basic() {
-        None => core.fails(faults.missing_accepted),
-        Some(_) => core.fails(faults.wrong_accepted),
-    };
-    if lenient {
-        return Ok(());
-    }
-    if let Err(refusal) = core.authenticate(call) {
-        let opens = credentials::is_accepted_by_fault(core, call, faults.accepting);
-        return if opens { Ok(()) } else { Err(refusal) };
-    }
-    let refused = match call.basic() {
-        Some((user, _)) if user == account::SID => core.fails(faults.account_refused),
-        _ => core.fails(faults.api_key_refused),
-    };
-    if refused {
-        return Err(Refusal::new(401, 20003, "Authenticate"));
-    }
-    Ok(())
-}

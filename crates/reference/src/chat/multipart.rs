@@ -9,7 +9,7 @@ const PARTS_MAX: usize = 64;
 /// Longest block of part headers.
 const HEADERS_BYTES_MAX: usize = 8 * 1024;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part<'a> {
     /// `name` of `Content-Disposition`.
     pub(super) name: String,

@@ -1,77 +1,13 @@
 //! Lists of chat: keys, page sizes and filters. `listing` cuts the pages.
 
+use super::table::Table;
 use crate::listing::{Listing, Order};
 use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
-/// Largest page (D2, Paging).
-const PAGE_SIZE_MAX: u64 = 1000;
 /// The other maximum that D2 gives for user channels.
 const USER_CHANNELS_OTHER_MAX: u64 = 50;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct List {
-    key: &'static str,
-    /// True for the list with two documented page limits.
-    two_maxima: bool,
-}
-
-/// The services of the account.
-pub(super) const SERVICES: List = List {
-    key: "services",
-    two_maxima: false,
-};
-/// The channels of a service.
-pub(super) const CHANNELS: List = List {
-    key: "channels",
-    two_maxima: false,
-};
-/// The users of a service.
-pub(super) const USERS: List = List {
-    key: "users",
-    two_maxima: false,
-};
-/// The roles of a service.
-pub(super) const ROLES: List = List {
-    key: "roles",
-    two_maxima: false,
-};
-/// The messages of a channel.
-pub(super) const MESSAGES: List = List {
-    key: "messages",
-    two_maxima: false,
-};
-/// The invites of a channel.
-pub(super) const INVITES: List = List {
-    key: "invites",
-    two_maxima: false,
-};
-/// The members of a channel.
-pub(super) const MEMBERS: List = List {
-    key: "members",
-    two_maxima: false,
-};
-/// The webhooks of a channel.
-pub(super) const WEBHOOKS: List = List {
-    key: "webhooks",
-    two_maxima: false,
-};
-/// The channels of a user.
-pub(super) const USER_CHANNELS: List = List {
-    key: "channels",
-    two_maxima: true,
-};
-/// The bindings of a user.
-pub(super) const USER_BINDINGS: List = List {
-    key: "bindings",
-    two_maxima: false,
-};
-/// The bindings of a service.
-pub(super) const BINDINGS: List = List {
-    key: "bindings",
-    two_maxima: false,
-};
 
 /// A query parameter that filters a list and may be repeated.
 #[derive(Clone, Copy, Debug)]
@@ -170,48 +106,46 @@ pub(super) fn filters(call: &Call<'_>, of: &[Filter]) -> Vec<(String, String)> {
         .collect()
 }
 
-impl List {
-    /// Returns the requested page.
-    pub(super) fn page<Show: FnOnce() -> Value>(
-        &self,
-        core: &Core,
-        call: &Call<'_>,
-        url: String,
-        filters: Vec<(String, String)>,
-        items: Vec<(u64, Show)>,
-    ) -> Answer {
-        let listing = Listing {
-            key: self.key,
-            url,
-            filters,
-            order: if core.varies(Variant::ChatNewestFirst) {
-                Order::Descending
-            } else {
-                Order::Ascending
-            },
-            page_size_max: self.page_size_max(core, call)?,
-        };
-        listing.page(core, call, items)
-    }
+/// A list without filters.
+pub(super) fn list<'a>(core: &Core, key: &'a str, url: String) -> Listing<'a> {
+    let order = if core.varies(Variant::ChatNewestFirst) {
+        Order::Descending
+    } else {
+        Order::Ascending
+    };
+    Listing::new(key, url, order)
+}
 
-    /// The page limit; a variant refuses larger pages.
-    fn page_size_max(&self, core: &Core, call: &Call<'_>) -> Result<u64, Refusal> {
-        if !self.two_maxima {
-            return Ok(PAGE_SIZE_MAX);
-        }
-        let asked = call
-            .query
-            .get("PageSize")
-            .and_then(|size| size.parse().ok());
-        if core.varies(Variant::ChatUserChannelPagesOver50Refused)
-            && asked.is_some_and(|size: u64| size > USER_CHANNELS_OTHER_MAX)
-        {
-            return Err(Refusal::bad_parameter("PageSize", "at most 50"));
-        }
-        Ok(if core.varies(Variant::ChatUserChannelPagesOf50) {
-            USER_CHANNELS_OTHER_MAX
-        } else {
-            PAGE_SIZE_MAX
-        })
+/// Returns the requested page of all rows.
+pub(super) fn all<T>(
+    core: &Core,
+    call: &Call<'_>,
+    (key, url): (&str, String),
+    rows: &Table<T>,
+    show: impl Fn(&T) -> Value,
+) -> Answer {
+    let items = rows.iter().map(|(sequence, row)| (sequence, || show(row)));
+    list(core, key, url).page(core, call, items)
+}
+
+/// The list of a user's channels, for which D2 gives two largest pages.
+pub(super) fn user_channels(
+    core: &Core,
+    call: &Call<'_>,
+    url: String,
+) -> Result<Listing<'static>, Refusal> {
+    let mut list = list(core, "channels", url);
+    let asked = call
+        .query
+        .get("PageSize")
+        .and_then(|size| size.parse().ok());
+    if core.varies(Variant::ChatUserChannelPagesOver50Refused)
+        && asked.is_some_and(|size: u64| size > USER_CHANNELS_OTHER_MAX)
+    {
+        return Err(Refusal::bad_parameter("PageSize", "at most 50"));
     }
+    if core.varies(Variant::ChatUserChannelPagesOf50) {
+        list.page_size_max = USER_CHANNELS_OTHER_MAX;
+    }
+    Ok(list)
 }

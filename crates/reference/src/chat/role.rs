@@ -25,7 +25,7 @@ const FRIENDLY_NAME: Bound = Bound {
 
 #[derive(Clone, Debug)]
 pub(super) struct Role {
-    sid: String,
+    pub(super) sid: String,
     friendly_name: String,
     kind: String,
     permissions: Vec<String>,
@@ -40,13 +40,7 @@ impl Role {
             "service_sid": service.sid,
             "friendly_name": self.friendly_name,
             "type": self.kind,
-            "permissions": if core.varies(Variant::ChatPermissionsSorted) {
-                let mut sorted: Vec<_> = self.permissions.iter().collect();
-                sorted.sort_unstable();
-                sorted
-            } else {
-                self.permissions.iter().collect()
-            },
+            "permissions": self.permissions,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.created),
             "url": service.url(core, &["Roles", &self.sid]),
@@ -55,7 +49,7 @@ impl Role {
 }
 
 /// Creates the default roles of a new service: of users, of members, of channel creators.
-pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp) -> [String; 3] {
+pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>) -> [String; 3] {
     [
         (
             "service user",
@@ -80,10 +74,10 @@ pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp)
             friendly_name: name.to_owned(),
             kind: kind.to_owned(),
             permissions: permissions.iter().map(|&p| p.to_owned()).collect(),
-            created: now,
+            created: core.now,
         };
         let sid = role.sid.clone();
-        roles.insert(&sid, None, role);
+        roles.insert(sid.clone(), None, role);
         sid
     })
 }
@@ -102,12 +96,6 @@ pub(super) fn require(
             &format!("no {kind} role has this SID"),
         )),
     }
-}
-
-/// Copies a role of another service.
-pub(super) fn adopt(service: &mut Service, role: Role) {
-    let sid = role.sid.clone();
-    service.roles.insert(&sid, None, role);
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
@@ -132,30 +120,22 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let role = Role {
         sid: core.sid("RL"),
         friendly_name: name,
-        kind: if core.fails(Fault::ChatRoleTypeIgnored) {
-            CHANNEL.to_owned()
-        } else {
-            kind
-        },
+        kind,
         permissions,
-        created: call.now,
+        created: core.now,
     };
     let answer = core.created(&role.represent(service, core));
     if !core.fails(Fault::ChatRoleNotStored) {
-        let sid = role.sid.clone();
-        service.roles.insert(&sid, None, role);
+        service.roles.insert(role.sid.clone(), None, role);
     }
     Ok(answer)
 }
 
 /// The roles that a service's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service
-        .roles
-        .iter()
-        .map(|(sequence, role)| (sequence, || role.represent(service, core)))
-        .collect();
-    pages::ROLES.page(core, call, service.url(core, &["Roles"]), Vec::new(), items)
+    let list = ("roles", service.url(core, &["Roles"]));
+    let show = |role: &Role| role.represent(service, core);
+    pages::all(core, call, list, &service.roles, show)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {

@@ -3,7 +3,6 @@
 //! Each function returns its input unless a fault is on.
 
 use super::channel::Channel;
-use super::role;
 use super::service::Service;
 use super::table::Table;
 use crate::{Call, Core, Fault};
@@ -122,8 +121,7 @@ pub(super) fn take_over(
     };
     for binding in bindings {
         if service.bindings.by_sid(&binding.sid).is_none() {
-            let sid = binding.sid.clone();
-            service.bindings.insert(&sid, None, binding);
+            service.bindings.insert(binding.sid.clone(), None, binding);
         }
     }
 }
@@ -170,9 +168,9 @@ pub(super) fn adopt(
         return;
     };
     if let Some(role) = role {
-        role::adopt(service, role);
+        service.roles.insert(role.sid.clone(), None, role);
     }
     if let Some(media) = media {
-        service.media.insert(named, None, media);
+        service.media.insert(named.to_owned(), None, media);
     }
 }

@@ -9,7 +9,7 @@ use super::updated;
 use super::user::User;
 use super::{inputs, pages};
 use crate::listing::url_of;
-use crate::{Answer, Call, Core, Fault, HookError, Variant};
+use crate::{Answer, Call, Core, Fault, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde::{Deserialize, Serialize};
@@ -84,9 +84,9 @@ pub(super) struct MediaSettings {
 }
 
 impl Service {
-    fn new(core: &mut Core, friendly_name: &str, now: Timestamp) -> Self {
+    fn new(core: &mut Core, friendly_name: &str) -> Self {
         let mut roles = Table::default();
-        let [service_role, channel_role, creator_role] = role::defaults(core, &mut roles, now);
+        let [service_role, channel_role, creator_role] = role::defaults(core, &mut roles);
         let fields = Fields {
             friendly_name: friendly_name.to_owned(),
             default_service_role_sid: service_role,
@@ -147,12 +147,12 @@ impl Service {
             deleted_bindings: BTreeSet::new(),
             lost_names: BTreeSet::new(),
             half_deleted: BTreeMap::new(),
-            created: now,
-            updated: now,
+            created: core.now,
+            updated: core.now,
         }
     }
 
-    /// Marks as updated now.
+    /// Marks as updated core.now.
     pub(super) fn touch(&mut self, now: Timestamp) {
         self.updated = now;
     }
@@ -186,24 +186,13 @@ impl Service {
                 value.insert("webhook_filters".to_owned(), json!([]));
             }
             value.insert("url".to_owned(), json!(self.url(core, &[])));
-            let prefix = if core.varies(Variant::ChatServiceLinkKeys) {
-                "service_"
-            } else {
-                ""
-            };
-            let links: Map<String, Value> = ["Channels", "Users", "Roles", "Bindings"]
-                .into_iter()
-                .map(|name| {
-                    let key = format!("{prefix}{}", name.to_lowercase());
-                    (key, json!(self.url(core, &[name])))
-                })
-                .collect();
-            for name in ["pre_webhook_url", "post_webhook_url"] {
-                if value[name].is_null() && core.varies(Variant::ChatUnsetUrlsEmpty) {
-                    value.insert(name.to_owned(), json!(""));
-                }
-            }
-            value.insert("links".to_owned(), Value::Object(links));
+            let links = json!({
+                "channels": self.url(core, &["Channels"]),
+                "users": self.url(core, &["Users"]),
+                "roles": self.url(core, &["Roles"]),
+                "bindings": self.url(core, &["Bindings"]),
+            });
+            value.insert("links".to_owned(), links);
         }
         value
     }
@@ -213,7 +202,7 @@ impl Service {
         &mut self,
         settings: &Map<String, Value>,
         now: Timestamp,
-    ) -> Result<(), HookError> {
+    ) -> Result<(), String> {
         let mut merged = serde_json::to_value(&self.fields).expect("fields have text keys only");
         for (name, value) in settings {
             match (&mut merged[name.as_str()], value) {
@@ -223,16 +212,14 @@ impl Service {
                 (present, value) => *present = value.clone(),
             }
         }
-        let fields: Fields = serde_json::from_value(merged)?;
+        let fields: Fields =
+            serde_json::from_value(merged).map_err(|error| format!("invalid settings: {error}"))?;
         let limits = [fields.limits.channel_members, fields.limits.user_channels];
         if limits.iter().any(|limit| *limit > LIMIT_MAX) {
-            return Err(HookError::BeyondLimit(LIMIT_MAX));
+            return Err(format!("invalid `limits`: the maximum is {LIMIT_MAX}"));
         }
         if !["POST", "GET"].contains(&fields.webhook_method.as_str()) {
-            return Err(HookError::NoneOf {
-                name: "webhook_method",
-                values: "POST or GET",
-            });
+            return Err("`webhook_method` is POST or GET".to_owned());
         }
         self.fields = fields;
         self.updated = now;
@@ -243,12 +230,11 @@ impl Service {
 pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call<'_>) -> Answer {
     let name = inputs::required(&call.form, "FriendlyName");
     if name.is_err() && core.fails(Fault::ChatRefusedServiceStays) {
-        let service = Service::new(core, "", call.now);
-        let sid = service.sid.clone();
-        services.insert(&sid, None, service);
+        let service = Service::new(core, "");
+        services.insert(service.sid.clone(), None, service);
     }
     let name = name?;
-    let mut service = Service::new(core, name, call.now);
+    let mut service = Service::new(core, name);
     if core.fails(Fault::ChatDefaultRolesShared)
         && let Some(first) = services.rows().next()
     {
@@ -262,13 +248,11 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     }
     let answer = core.created(&service.represent(core));
     if !core.fails(Fault::ChatServiceNotStored) {
-        let sid = service.sid.clone();
-        services.insert(&sid, None, service);
+        services.insert(service.sid.clone(), None, service);
     }
     if core.fails(Fault::ChatServiceMadeTwice) {
-        let twin = Service::new(core, name, call.now);
-        let sid = twin.sid.clone();
-        services.insert(&sid, None, twin);
+        let twin = Service::new(core, name);
+        services.insert(twin.sid.clone(), None, twin);
     }
     Ok(answer)
 }
@@ -302,10 +286,9 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
                 }
                 value
             })
-        })
-        .collect();
+        });
     let url = url_of(core.link_origin(), &["chat", "v2", "Services"]);
-    pages::SERVICES.page(core, call, url, Vec::new(), items)
+    pages::list(core, "services", url).page(core, call, items)
 }
 
 /// Updates a service: the two documented parameters.
@@ -350,10 +333,10 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         };
     }
     if core.fails(Fault::ChatUpdateServiceMovesCreation) {
-        service.created = call.now;
+        service.created = core.now;
     }
     if !core.fails(Fault::ChatUpdateServiceDateStuck) {
-        service.updated = call.now;
+        service.updated = core.now;
     }
     let answer = core.ok(&service.represent(core));
     if let Some(undone) = undone {

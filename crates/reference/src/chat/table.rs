@@ -25,10 +25,10 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     /// Appends a row; it takes over an existing name.
-    pub(super) fn insert(&mut self, sid: &str, name: Option<&str>, row: T) {
+    pub(super) fn insert(&mut self, sid: String, name: Option<&str>, row: T) {
         self.made += 1;
         self.rows.insert(self.made, row);
-        self.by_sid.insert(sid.to_owned(), self.made);
+        self.by_sid.insert(sid, self.made);
         if let Some(name) = name {
             self.by_name.insert(name.to_owned(), self.made);
         }
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn rows_are_found_by_sid_and_name_until_removed() {
         let mut table = Table::default();
-        table.insert("CH1", Some("lobby"), 1);
-        table.insert("CH2", None, 2);
+        table.insert("CH1".to_owned(), Some("lobby"), 1);
+        table.insert("CH2".to_owned(), None, 2);
         assert_eq!(table.find("CH1", true), Ok(&1));
         assert_eq!(table.find("lobby", true), Ok(&1));
         assert!(table.find("lobby", false).is_err());

@@ -1,5 +1,6 @@
 //! Users: known to a service by an identity that the application chooses; also their places in channels.
 
+use super::delivery::{self, Happening};
 use super::inputs;
 use super::pages;
 use super::role;
@@ -66,7 +67,7 @@ pub(super) enum Status {
 }
 
 impl User {
-    fn new(service: &Service, core: &mut Core, identity: &str, now: Timestamp) -> Self {
+    fn new(service: &Service, core: &mut Core, identity: &str) -> Self {
         let fields = &service.fields;
         let first = service.users.rows().next();
         let role_sid = if core.fails(Fault::ChatUserRoleDefaultIgnored) {
@@ -85,7 +86,7 @@ impl User {
             attributes: inputs::unset_attributes(),
             friendly_name: None,
             role_sid: role_sid.clone(),
-            created: now,
+            created: core.now,
         }
     }
 
@@ -129,7 +130,7 @@ impl User {
                 consumed_index: None,
                 consumed_at: None,
             };
-            self.places.insert(channel_sid, None, place);
+            self.places.insert(channel_sid.to_owned(), None, place);
         }
         self.places
             .by_sid_mut(channel_sid)
@@ -156,12 +157,8 @@ impl User {
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
-            "attributes": inputs::format_attributes(core, &self.attributes),
-            "friendly_name": match &self.friendly_name {
-                None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
-                None if core.varies(Variant::ChatUserNamedByIdentity) => json!(self.identity),
-                name => json!(name),
-            },
+            "attributes": self.attributes,
+            "friendly_name": self.friendly_name,
             "role_sid": self.role_sid,
             "identity": self.identity,
             "is_online": online,
@@ -169,11 +166,7 @@ impl User {
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.created),
             "joined_channels_count": self.counted_channels(core),
-            "links": if core.varies(Variant::ChatOtherLinkKeys) {
-                json!({ "user_channels": link("Channels"), "user_bindings": link("Bindings") })
-            } else {
-                json!({ "channels": link("Channels"), "bindings": link("Bindings") })
-            },
+            "links": { "channels": link("Channels"), "bindings": link("Bindings") },
             "url": url,
         })
     }
@@ -203,33 +196,32 @@ pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
 
 /// The user with that SID or identity (D2, Conventions).
 pub(super) fn find<'a>(service: &'a Service, core: &Core, key: &str) -> Result<&'a User, Refusal> {
-    let key = in_path(core, key);
+    let faults = [Fault::ChatUserPathAccentless, Fault::ChatUserPathAnyCase];
+    find_in(&service.users, core, key, faults)
+}
+
+/// The row with that SID or identity.
+pub(super) fn find_in<'a, T>(
+    table: &'a Table<T>,
+    core: &Core,
+    key: &str,
+    [accentless, any_case]: [Fault; 2],
+) -> Result<&'a T, Refusal> {
+    let mut key = in_path(core, key);
     let plain = key.replace('é', "e");
-    let key = if plain != *key && core.fails(Fault::ChatUserPathAccentless) {
-        plain.into()
-    } else {
-        key
-    };
-    match service.users.find(&key, false) {
-        Err(_) => service.users.find(&name_of(core, &key), true),
-        found => found,
+    if plain != *key && core.fails(accentless) {
+        key = plain.into();
     }
-    .or_else(|refusal| {
-        service
-            .users
-            .by_name_in_any_case(&key)
-            .filter(|_| core.fails(Fault::ChatUserPathAnyCase))
-            .ok_or(refusal)
+    let found = table.find(&key, false);
+    let found = found.or_else(|_| table.find(&name_of(core, &key), true));
+    found.or_else(|refusal| {
+        let other = table.by_name_in_any_case(&key);
+        other.filter(|_| core.fails(any_case)).ok_or(refusal)
     })
 }
 
 /// The SID of the user with that identity, who is created if new (D2, What the service does).
-pub(super) fn seen(
-    service: &mut Service,
-    core: &mut Core,
-    identity: &str,
-    now: Timestamp,
-) -> String {
+pub(super) fn seen(service: &mut Service, core: &mut Core, identity: &str) -> String {
     let name = name_of(core, identity).into_owned();
     let known = service.users.by_name(&name);
     let was_known = core.read_or_stale(Fault::ChatRaceUser, || known.is_some());
@@ -243,7 +235,7 @@ pub(super) fn seen(
         }
         return sid;
     }
-    let mut user = User::new(service, core, identity, now);
+    let mut user = User::new(service, core, identity);
     if service.first_default_role != user.role_sid
         && core.fails(Fault::ChatSeenUserFirstDefaultRole)
     {
@@ -252,7 +244,7 @@ pub(super) fn seen(
     let sid = user.sid.clone();
     // The fault keeps the user but hides it from lookups by identity.
     let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);
-    service.users.insert(&sid, known_as.as_deref(), user);
+    service.users.insert(sid.clone(), known_as.as_deref(), user);
     sid
 }
 
@@ -264,19 +256,13 @@ pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
 
 /// The users that a service's link points to. D2, User: online and notifiable are null in lists.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
-    let items = service
-        .users
-        .iter()
-        .map(|(sequence, user)| {
-            (sequence, move || {
-                let mut value = user.represent(service, core);
-                value["is_online"] = Value::Null;
-                value["is_notifiable"] = Value::Null;
-                value
-            })
-        })
-        .collect();
-    pages::USERS.page(core, call, service.url(core, &["Users"]), Vec::new(), items)
+    let list = ("users", service.url(core, &["Users"]));
+    pages::all(core, call, list, &service.users, |user| {
+        let mut value = user.represent(service, core);
+        value["is_online"] = Value::Null;
+        value["is_notifiable"] = Value::Null;
+        value
+    })
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
@@ -288,7 +274,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     if let Some(sid) = role_sid {
         let role = role::require(service, "RoleSid", sid, role::DEPLOYMENT);
         if role.is_err() && core.fails(Fault::ChatRefusedUserStays) {
-            seen(service, core, identity, call.now);
+            seen(service, core, identity);
         }
         role?;
     }
@@ -312,7 +298,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         }
         return Err(Refusal::conflict("the identity exists"));
     }
-    let mut user = User::new(service, core, identity, call.now);
+    let mut user = User::new(service, core, identity);
     if let Some(attributes) = attributes {
         user.attributes = attributes;
     }
@@ -322,15 +308,11 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     user.friendly_name = form.get("FriendlyName").map(str::to_owned);
     let value = user.represent(service, core);
     let sid = user.sid.clone();
-    service.users.insert(&sid, Some(&name), user);
+    service.users.insert(sid.clone(), Some(&name), user);
     if webhooks {
-        let happening = super::delivery::Happening {
-            before: "onUserAdd",
-            after: "onUserAdded",
-            fields: vec![("UserSid", sid), ("Identity", identity.to_owned())],
-            message_body: None,
-        };
-        super::delivery::announce(core, service, None, &happening);
+        let fields = [("UserSid", sid.as_str()), ("Identity", identity)];
+        let happening = Happening::new(["onUserAdd", "onUserAdded"], &fields);
+        delivery::announce(core, service, None, &happening);
     }
     Ok(core.created(&value))
 }

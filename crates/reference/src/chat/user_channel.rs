@@ -12,9 +12,6 @@ const NOTIFICATION_LEVEL: Choice = Choice {
     open: Fault::ChatNotificationLevelOpen,
 };
 
-/// The other spelling of `notParticipating` in D2.
-const SNAKE_CASE: &str = "not_participating";
-
 fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
     let first = user
@@ -30,44 +27,22 @@ fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> V
         "Members",
         &linked.member_sid,
     ];
-    let mut value = json!({
+    json!({
         "account_sid": core.account_sid,
         "service_sid": service.sid,
         "channel_sid": channel_sid,
         "user_sid": user.sid,
         "member_sid": place.member_sid,
         "status": status(place.status, user, core),
-        "last_consumed_message_index": place
-            .consumed_index,
+        "last_consumed_message_index": place.consumed_index,
         "unread_messages_count": unread(place, service, core),
         "notification_level": place.notification_level,
         "url": service.url(core, &["Users", &user.sid, "Channels", channel_sid]),
-        "links": if core.varies(Variant::ChatUserChannelLinkKeys) {
-            json!({
-                "the_channel": service.url(core, &["Channels", channel_sid]),
-                "the_member": service.url(core, &member_url),
-            })
-        } else {
-            json!({
-                "channel": service.url(core, &["Channels", channel_sid]),
-                "member": service.url(core, &member_url),
-            })
+        "links": {
+            "channel": service.url(core, &["Channels", channel_sid]),
+            "member": service.url(core, &member_url),
         },
-    });
-    if place.status != Status::Joined {
-        if core.varies(Variant::ChatGuestMemberLinkNull) {
-            value["links"]["member"] = Value::Null;
-        }
-        if core.varies(Variant::ChatMemberSidNull) {
-            value["member_sid"] = Value::Null;
-        }
-        if core.varies(Variant::ChatMemberSidAbsent)
-            && let Some(fields) = value.as_object_mut()
-        {
-            fields.remove("member_sid");
-        }
-    }
-    value
+    })
 }
 
 /// D2, User channel: the third value has two spellings.
@@ -79,11 +54,7 @@ fn status(status: Status, user: &User, core: &Core) -> &'static str {
         {
             "joined"
         }
-        Status::Invited if core.varies(Variant::ChatInvitedNotParticipating) => "notParticipating",
         Status::Invited => "invited",
-        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
-            SNAKE_CASE
-        }
         Status::NotParticipating => "notParticipating",
     }
 }
@@ -98,9 +69,6 @@ fn unread(place: &UserPath, service: &Service, core: &Core) -> usize {
         .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
     let consumed = consumed
         .filter(|_| channel.messages.len() <= 3 || !core.fails(Fault::ChatUnreadAllBeyondThree));
-    if place.consumed_index.is_none() && core.varies(Variant::ChatUnreadFromPosition) {
-        return 0;
-    }
     channel
         .messages
         .rows()
@@ -139,10 +107,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
         .filter(|(_, place)| {
             place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
         })
-        .map(|(sequence, place)| (sequence, move || represent(&place, user, service, core)))
-        .collect();
+        .map(|(sequence, place)| (sequence, move || represent(&place, user, service, core)));
     let url = service.url(core, &["Users", &user.sid, "Channels"]);
-    pages::USER_CHANNELS.page(core, call, url, Vec::new(), items)
+    pages::user_channels(core, call, url)?.page(core, call, items)
 }
 
 /// Updates a user channel: only three parameters are writable.
@@ -172,7 +139,7 @@ pub(super) fn update(
         .transpose();
     if level.is_err() && core.fails(Fault::ChatRefusedLevelMovesIndex) {
         let index = consumed.0.unwrap_or_default();
-        member::consume(core, &mut place, (Some(index), consumed.1), call.now);
+        member::consume(core, &mut place, (Some(index), consumed.1));
         store(service, &user_sid, place);
         return Err(level.expect_err("it was just one"));
     }
@@ -180,7 +147,7 @@ pub(super) fn update(
     if let Some(level) = &level {
         level.clone_into(&mut place.notification_level);
     }
-    member::consume(core, &mut place, consumed, call.now);
+    member::consume(core, &mut place, consumed);
     if consumed.0.is_none()
         && place.consumed_index.is_some()
         && core.fails(Fault::ChatUserChannelLevelClearsIndex)
@@ -209,7 +176,7 @@ pub(super) fn update(
     let fault = Fault::ChatUserChannelConsumesEverywhere;
     member::consume_elsewhere(service, core, here, consumed.0, fault);
     if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
-        member::touch(service, core, &place, call.now);
+        member::touch(service, core, &place);
         store(service, &user_sid, undone.unwrap_or(place));
     }
     Ok(core.ok(&value))
@@ -241,7 +208,7 @@ fn store(service: &mut Service, user_sid: &str, place: UserPath) {
         Some(stored) => *stored = place,
         None => {
             let channel_sid = place.channel_sid.clone();
-            user.places.insert(&channel_sid, None, place);
+            user.places.insert(channel_sid, None, place);
         }
     }
 }

@@ -30,7 +30,7 @@ const METHOD: Choice = Choice {
 pub(super) struct Webhook {
     pub(super) sid: String,
     pub(super) kind: String,
-    configuration: Configuration,
+    pub(super) configuration: Configuration,
     created: Timestamp,
     updated: Timestamp,
     /// The webhook before its last update.
@@ -39,61 +39,20 @@ pub(super) struct Webhook {
 
 /// Its configuration; the type determines which parts apply.
 #[derive(Clone, Debug)]
-struct Configuration {
-    url: Option<String>,
-    method: String,
+pub(super) struct Configuration {
+    pub(super) url: Option<String>,
+    pub(super) method: String,
     method_given: bool,
-    filters: Vec<String>,
-    triggers: Vec<String>,
+    /// Event names; empty for all.
+    pub(super) filters: Vec<String>,
+    pub(super) triggers: Vec<String>,
     flow_sid: Option<String>,
-    retry_count: u32,
-}
-
-/// When a webhook is called.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target<'a> {
-    /// On the named events.
-    Webhook {
-        /// Event names; empty for all.
-        filters: &'a [String],
-    },
-    /// On messages that contain a trigger.
-    Trigger {
-        /// The strings.
-        triggers: &'a [String],
-    },
-    /// Never over HTTP: a flow starts.
-    Studio,
+    pub(super) retry_count: u32,
 }
 
 impl Webhook {
-    pub(super) fn target(&self) -> Target<'_> {
-        match self.kind.as_str() {
-            "trigger" => Target::Trigger {
-                triggers: &self.configuration.triggers,
-            },
-            "studio" => Target::Studio,
-            _ => Target::Webhook {
-                filters: &self.configuration.filters,
-            },
-        }
-    }
-
-    pub(super) fn url(&self) -> Option<&str> {
-        self.configuration.url.as_deref()
-    }
-
-    pub(super) fn method(&self) -> &str {
-        &self.configuration.method
-    }
-
     pub(super) fn is_updated(&self) -> bool {
         self.before.is_some()
-    }
-
-    /// Number of retries.
-    pub(super) fn retry_count(&self) -> u32 {
-        self.configuration.retry_count
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
@@ -139,15 +98,6 @@ impl Configuration {
     }
 
     fn represent(&self, kind: &str, core: &Core) -> Value {
-        if kind == "studio" && core.varies(Variant::ChatStudioShowsAll) {
-            return json!({
-                "url": null,
-                "method": null,
-                "filters": null,
-                "retry_count": null,
-                "flow_sid": self.flow_sid,
-            });
-        }
         if kind == "studio" {
             return match &self.flow_sid {
                 Some(sid) => json!({ "flow_sid": sid }),
@@ -157,19 +107,10 @@ impl Configuration {
         let mut value = json!({
             "url": self.url,
             "method": self.method,
-            "filters": if core.varies(Variant::ChatFiltersSorted) {
-                let mut sorted: Vec<_> = self.filters.iter().collect();
-                sorted.sort_unstable();
-                sorted
-            } else {
-                self.filters.iter().collect::<Vec<_>>()
-            },
+            "filters": self.filters,
             "retry_count": self.retry_count,
         });
-        if core.varies(Variant::ChatFlowSidNull) {
-            value["flow_sid"] = Value::Null;
-        }
-        if kind == "trigger" && !core.varies(Variant::ChatTriggersHidden) {
+        if kind == "trigger" {
             value["triggers"] = json!(self.triggers);
         }
         if core.varies(Variant::ChatUnsetConfigurationNull) {
@@ -272,8 +213,8 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
     let kind = inputs::choice(core, "Type", kind, TYPE)?;
     let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
-    let first_url = channel.webhooks.rows().next().and_then(|w| w.url());
-    let first_url = first_url.map(str::to_owned);
+    let first_url = channel.webhooks.rows().next();
+    let first_url = first_url.and_then(|w| w.configuration.url.clone());
     let mut configuration = Configuration::new(core);
     let applied = configuration.apply(core, &call.form);
     let refusal = match applied.and_then(|()| check_count(service, core, channel, &kind)) {
@@ -288,14 +229,10 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
     }
     let webhook = Webhook {
         sid: core.sid("WH"),
-        kind: if core.fails(Fault::ChatWebhookTypeIgnored) {
-            "webhook".to_owned()
-        } else {
-            kind
-        },
+        kind,
         configuration,
-        created: call.now,
-        updated: call.now,
+        created: core.now,
+        updated: core.now,
         before: None,
     };
     let value = webhook.represent(service, service.channels.find(&channel_sid, false)?, core);
@@ -305,10 +242,9 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
         if core.fails(Fault::ChatWebhookMadeTwice) {
             let mut twin = webhook.clone();
             twin.sid = core.sid("WH");
-            let sid = twin.sid.clone();
-            channel.webhooks.insert(&sid, None, twin);
+            channel.webhooks.insert(twin.sid.clone(), None, twin);
         }
-        channel.webhooks.insert(&sid, None, webhook);
+        channel.webhooks.insert(sid.clone(), None, webhook);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
@@ -364,10 +300,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
             webhook.kind == "webhook" || !core.fails(Fault::ChatWebhooksOfOneTypeListed)
         })
         .map(|(sequence, webhook)| (sequence, move || webhook.represent(service, channel, core)))
-        .skip(usize::from(core.fails(Fault::ChatFirstWebhookNotListed)))
-        .collect();
+        .skip(usize::from(core.fails(Fault::ChatFirstWebhookNotListed)));
     let url = service.url(core, &["Channels", &channel.sid, "Webhooks"]);
-    pages::WEBHOOKS.page(core, call, url, Vec::new(), items)
+    pages::list(core, "webhooks", url).page(core, call, items)
 }
 
 /// Updates a channel webhook. Its parameters are not shown: those of creation except the type.
@@ -403,10 +338,10 @@ pub(super) fn update(
     {
         return Err(refusal.clone());
     }
-    webhook.updated = call.now;
+    webhook.updated = core.now;
     webhook.before = Some(Box::new(before));
     if core.fails(Fault::ChatUpdateWebhookMovesCreation) {
-        webhook.created = call.now;
+        webhook.created = core.now;
     }
     let value = webhook.represent(service, channel, core);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {

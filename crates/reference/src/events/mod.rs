@@ -6,9 +6,8 @@
 mod kinds;
 
 use self::kinds::{Facts, Kind};
-use super::{Control, Core, Fault, HookError, Variant, text_arg};
+use super::{Control, Core, Done, Fault, Variant, hook, text_arg};
 use crate::effects::Operation;
-use conformant_base::clock::Timestamp;
 use conformant_base::http::Request;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
@@ -34,17 +33,7 @@ struct Emitted {
 }
 
 impl Events {
-    pub(super) fn new(_core: &mut Core, _now: Timestamp) -> Self {
-        Self::default()
-    }
-
-    pub(super) fn control(
-        &mut self,
-        core: &mut Core,
-        hook: &str,
-        args: &Value,
-        _now: Timestamp,
-    ) -> Control {
+    pub(super) fn control(&mut self, core: &mut Core, hook: &str, args: &Value) -> Control {
         match hook {
             "send_bulk_message" => Some(self.send(core, args)),
             "collect_events" => Some(Ok(self.collect(core, args))),
@@ -53,17 +42,17 @@ impl Events {
         }
     }
 
-    fn set_callback(&mut self, args: &Value) -> Result<Value, HookError> {
+    fn set_callback(&mut self, args: &Value) -> Done {
         let (kind, url) = (text_arg(args, "kind")?, text_arg(args, "url")?);
         if kind != "events" {
-            return Err(HookError::NoCallback(kind.to_owned()));
+            return Err(format!("unknown kind of callback `{kind}`"));
         }
         self.url = Some(url.to_owned()).filter(|url| !url.is_empty());
         Ok(json!({}))
     }
 
     /// One bulk send: operation events around the events of each message.
-    fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, HookError> {
+    fn send(&mut self, core: &mut Core, args: &Value) -> Done {
         let mut send = BulkSend::read(args)?;
         let mut operation_id = identifier(core, "comms_operation");
         let is_first = self.first.is_none();
@@ -221,10 +210,12 @@ struct BulkSend {
 }
 
 impl BulkSend {
-    fn read(args: &Value) -> Result<Self, HookError> {
+    fn read(args: &Value) -> Result<Self, String> {
         let channel = text_arg(args, "channel")?;
         if !matches!(channel, "sms" | "whatsapp" | "rcs") {
-            return Err(HookError::NoChannel(channel.to_owned()));
+            return Err(format!(
+                "unknown channel `{channel}`: expected sms, whatsapp or rcs"
+            ));
         }
         let to: Option<Vec<String>> = args
             .get("to")
@@ -240,21 +231,18 @@ impl BulkSend {
             "failed" => Outcome::Failed,
             "undelivered" => Outcome::Undelivered,
             "read" => Outcome::Read,
-            other => return Err(HookError::NoOutcome(other.to_owned())),
+            other => return Err(format!("unknown outcome `{other}`")),
         };
         let tags = match args.get("tags") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(tags)) if tags.values().all(Value::is_string) => tags.clone(),
             Some(_) => {
-                return Err(HookError::OtherType {
-                    name: "tags",
-                    kind: "an object of strings",
-                });
+                return Err(hook::other_type("tags", "an object of strings"));
             }
         };
         Ok(Self {
             channel: channel.to_owned(),
-            to: to.ok_or(HookError::missing("to", "a list of strings"))?,
+            to: to.ok_or_else(|| hook::missing("to", "a list of strings"))?,
             tags,
             is_scheduled: args
                 .get("scheduled")
@@ -266,9 +254,6 @@ impl BulkSend {
 
     fn message(&self, core: &mut Core, operation_id: &str, to: &str) -> Facts {
         let mut party = |address: &str| {
-            if core.varies(Variant::EventsPartiesSparse) {
-                return json!({"address": address});
-            }
             json!({
                 "id": identifier(core, "comms_address"),
                 "address": address,
@@ -280,13 +265,9 @@ impl BulkSend {
             "operation_id": operation_id,
             "account_sid": core.account_sid,
             "message_id": identifier(core, "comms_message"),
-            "attempt": if core.varies(Variant::EventsAttemptLater) { "3" } else { "1" },
+            "attempt": "1",
             "downstream_id": core.sid("SM"),
-            "error_code": if core.varies(Variant::EventsErrorCodeWord) {
-                "unreachable"
-            } else {
-                "30003"
-            },
+            "error_code": "30003",
             "from": from,
             "to": to,
             "tags": self.tags,

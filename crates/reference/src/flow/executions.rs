@@ -1,9 +1,7 @@
 //! Creating, fetching and listing executions (D3, Endpoints).
 
 use super::resources::Execution;
-use super::{
-    Answer, Call, Core, Fault, Flow, Listing, PAGE_SIZE_MAX, Refusal, Variant, most_recent_first,
-};
+use super::{Answer, Call, Core, Fault, Flow, Listing, Refusal, Variant, most_recent_first};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use conformant_base::ids;
@@ -39,10 +37,10 @@ impl Flow {
         let from = from_address(call)?;
         let data = self.data(core, call, &flow_sid);
         if data.is_err() {
-            self.end_though_refused(core, &flow_sid, call.now);
+            self.end_though_refused(core, &flow_sid);
         }
         let (mut data, refusal) = data?;
-        self.enter_again(core, &flow_sid, &to, call.now)?;
+        self.enter_again(core, &flow_sid, &to)?;
         if let Some(ended) = self.come_back(core, call, &flow_sid, &to, &mut data)? {
             return Ok(ended);
         }
@@ -67,7 +65,7 @@ impl Flow {
             .entry(to.clone())
             .or_insert_with(|| core.sid("FC"))
             .clone();
-        let sequence = self.execution_sequence(core, call.now);
+        let sequence = self.execution_sequence(core);
         let mut execution = Execution {
             sid,
             flow_sid: flow_sid.clone(),
@@ -79,14 +77,14 @@ impl Flow {
             variables: Map::new(),
             ended: false,
             fetches_when_ended: 0,
-            created: call.now - Duration::from_secs(u64::from(is_late)),
-            updated: call.now,
+            created: core.now - Duration::from_secs(u64::from(is_late)),
+            updated: core.now,
             steps: Vec::new(),
         };
-        self.first_steps(core, &mut execution, call.now);
+        self.first_steps(core, &mut execution);
         let answer = core.created(&execution.represent(core));
         if core.varies(Variant::FlowExecutionEndsAtOnce) {
-            execution.end(call.now);
+            execution.end(core.now);
         }
         if !core.fails(Fault::FlowExecutionNotStored) {
             let flow = self.flow_mut(&flow_sid)?;
@@ -99,7 +97,7 @@ impl Flow {
             }
             flow.executions.push(execution);
             if core.varies(Variant::FlowUpdatedByExecution) {
-                flow.updated = Some(call.now);
+                flow.updated = Some(core.now);
             }
         }
         refusal.map_or(Ok(answer), Err)
@@ -124,7 +122,7 @@ impl Flow {
         let flow = self.flow(flow)?;
         let window = Window::parse(core, call)?;
         let newest = flow.executions.last().map(|execution| &execution.sid);
-        let mut items: Vec<_> = self
+        let items = self
             .flows
             .iter()
             .filter(|other| other.sid == flow.sid || core.fails(Fault::FlowExecutionsOfAllListed))
@@ -153,7 +151,7 @@ impl Flow {
             })
             // D3 does not say how soon a list shows what was created.
             .filter(|execution| {
-                let age = call.now.duration_since(execution.created).as_secs();
+                let age = core.now.duration_since(execution.created).as_secs();
                 (age >= 1 || !core.varies(Variant::FlowListsLag))
                     && (age >= 5 || !core.varies(Variant::FlowListsLagLonger))
                     && (age >= 9 || !core.varies(Variant::FlowListsLagMost))
@@ -169,15 +167,11 @@ impl Flow {
                 (execution.sequence + ahead, move || {
                     execution.represent(core)
                 })
-            })
-            .collect();
-        items.sort_by_key(|(sequence, _)| *sequence);
+            });
+        let order = most_recent_first(core, Fault::FlowExecutionsOldestFirst);
         let listing = Listing {
-            key: "executions",
-            url: flow.url(core) + "/Executions",
-            filters: window.given,
-            order: most_recent_first(core, Fault::FlowExecutionsOldestFirst),
-            page_size_max: PAGE_SIZE_MAX,
+            filters: window.given.clone(),
+            ..Listing::new("executions", flow.url(core) + "/Executions", order)
         };
         listing.page(core, call, items)
     }
@@ -232,12 +226,12 @@ impl Flow {
     }
 
     /// Fault: a refused creation ends the active executions of the flow.
-    fn end_though_refused(&mut self, core: &Core, flow_sid: &str, now: Timestamp) {
+    fn end_though_refused(&mut self, core: &Core, flow_sid: &str) {
         let flow = self.flows.iter_mut().find(|flow| flow.sid == flow_sid);
         let executions = flow.into_iter().flat_map(|flow| flow.executions.iter_mut());
         for execution in executions.filter(|execution| !execution.ended) {
             if core.fails(Fault::FlowRefusedExecutionEndsActive) {
-                execution.end(now);
+                execution.end(core.now);
             }
         }
     }
@@ -272,13 +266,7 @@ impl Flow {
     }
 
     /// D3 does not define a second execution of the same person.
-    fn enter_again(
-        &mut self,
-        core: &Core,
-        flow_sid: &str,
-        to: &str,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
+    fn enter_again(&mut self, core: &Core, flow_sid: &str, to: &str) -> Result<(), Refusal> {
         let flows = self.flows.iter().filter(|flow| !flow.deleted);
         let mut all = flows.flat_map(|flow| &flow.executions);
         if all.any(|e| !e.ended && e.to == to) && core.varies(Variant::FlowOnePerPerson) {
@@ -294,7 +282,7 @@ impl Flow {
                 return Err(Refusal::conflict("the person is in the flow already"));
             }
             if core.varies(Variant::FlowSecondExecutionEndsFirst) {
-                execution.end(now);
+                execution.end(core.now);
             }
         }
         Ok(())
@@ -306,13 +294,13 @@ impl Flow {
 
     /// Later executions have greater numbers. D3 does not define the order within one second: a variant puts the
     /// older one first.
-    fn execution_sequence(&mut self, core: &Core, now: Timestamp) -> u64 {
+    fn execution_sequence(&mut self, core: &Core) -> u64 {
         const PER_SECOND: u64 = 1 << 24;
         let sequence = self.next_sequence() % PER_SECOND;
         if !core.varies(Variant::FlowTiesOldestFirst) {
             return self.sequence;
         }
-        let second = u64::try_from(now.as_second()).unwrap_or_default();
+        let second = u64::try_from(core.now.as_second()).unwrap_or_default();
         second * PER_SECOND + (PER_SECOND - 1 - sequence)
     }
 }
@@ -410,7 +398,7 @@ impl Window {
         };
         let from: Option<Timestamp> = bound("DateCreatedFrom")?;
         let to = bound("DateCreatedTo")?;
-        let is_far = |from: Timestamp| from > call.now + Duration::from_secs(7200);
+        let is_far = |from: Timestamp| from > core.now + Duration::from_secs(7200);
         if from.is_some_and(is_far) && core.fails(Fault::FlowFutureFilterRefused) {
             return Err(Refusal::bad_parameter("DateCreatedFrom", "not yet"));
         }

@@ -4,8 +4,7 @@
 
 use super::resources::{Execution, Step};
 use super::{Core, Fault, Flow, Refusal, Variant};
-use crate::{HookError, text_arg};
-use conformant_base::clock::Timestamp;
+use crate::{Done, text_arg};
 use serde_json::{Value, json};
 
 /// A widget and the event that leads to it.
@@ -16,33 +15,21 @@ struct Widget {
     in_subflow: bool,
 }
 
+const fn widget(name: &'static str, entered_by: &'static str, in_subflow: bool) -> Widget {
+    Widget {
+        name,
+        entered_by,
+        in_subflow,
+    }
+}
+
 /// The widgets in order; from the second on they repeat.
 const WIDGETS: [Widget; 5] = [
-    Widget {
-        name: "welcome",
-        entered_by: "incomingRequest",
-        in_subflow: false,
-    },
-    Widget {
-        name: "ask",
-        entered_by: "sent",
-        in_subflow: false,
-    },
-    Widget {
-        name: "run_survey",
-        entered_by: "incomingMessage",
-        in_subflow: false,
-    },
-    Widget {
-        name: "survey_question",
-        entered_by: "subflowStarted",
-        in_subflow: true,
-    },
-    Widget {
-        name: "thanks",
-        entered_by: "completed",
-        in_subflow: false,
-    },
+    widget("welcome", "incomingRequest", false),
+    widget("ask", "sent", false),
+    widget("run_survey", "incomingMessage", false),
+    widget("survey_question", "subflowStarted", true),
+    widget("thanks", "completed", false),
 ];
 
 fn widget_after(name: &str) -> &'static Widget {
@@ -60,49 +47,34 @@ fn first_of_subflow() -> &'static Widget {
 }
 
 impl Flow {
-    pub(super) fn create_flow(
-        &mut self,
-        core: &mut Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
+    pub(super) fn create_flow(&mut self, core: &mut Core, args: &Value) -> Done {
         let name = match args.get("friendly_name") {
             None => "A flow",
             Some(_) => text_arg(args, "friendly_name")?,
         };
-        let sid = self.add_flow(core, name, now);
+        let sid = self.add_flow(core, name);
         Ok(json!({"flow_sid": sid}))
     }
 
-    pub(super) fn publish_flow(
-        &mut self,
-        core: &Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
+    pub(super) fn publish_flow(&mut self, core: &Core, args: &Value) -> Done {
         let flow = self
             .flow_mut(text_arg(args, "flow_sid")?)
             .map_err(unknown)?;
-        flow.publish(core, now);
+        flow.publish(core);
         let (sid, version) = (flow.sid.clone(), flow.version);
         if core.fails(Fault::FlowPublishTakesAll) {
             let others = self.flows.iter_mut().filter(|other| other.sid != sid);
-            others.for_each(|other| other.publish(core, now));
+            others.for_each(|other| other.publish(core));
         }
         Ok(json!({"version": version}))
     }
 
-    pub(super) fn end_execution(
-        &mut self,
-        core: &Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
+    pub(super) fn end_execution(&mut self, core: &Core, args: &Value) -> Done {
         let execution = self.named_execution(args)?;
         if !execution.ended {
-            execution.end(now);
+            execution.end(core.now);
             if core.fails(Fault::FlowEndMovesCreation) {
-                execution.created = now;
+                execution.created = core.now;
             }
         }
         let (sid, to) = (execution.sid.clone(), execution.to.clone());
@@ -110,29 +82,24 @@ impl Flow {
             if core.fails(Fault::FlowEndEndsOthers)
                 || other.to == to && core.fails(Fault::FlowEndEndsOfTo)
             {
-                other.end(now);
+                other.end(core.now);
             }
         }
         let all = self.flows.iter_mut().flat_map(|flow| &mut flow.executions);
         for other in all.filter(|other| other.to == to && !other.ended) {
             if core.fails(Fault::FlowEndEndsPerson) {
-                other.end(now);
+                other.end(core.now);
             }
         }
         Ok(json!({}))
     }
 
     /// The person answers: variables are set, the running step ends, the next begins.
-    pub(super) fn advance_step(
-        &mut self,
-        core: &mut Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
+    pub(super) fn advance_step(&mut self, core: &mut Core, args: &Value) -> Done {
         let sequence = self.next_sequence();
         let execution = self.named_execution(args)?;
         execution.check_active()?;
-        execution.advance(core, sequence, now);
+        execution.advance(core, sequence);
         let running = execution.steps.last().map(|step| step.sid.clone());
         let (sid, variables) = (execution.sid.clone(), execution.variables.clone());
         for other in self.siblings(args, &sid) {
@@ -151,7 +118,7 @@ impl Flow {
             let is_over = |step: &Step| now.duration_since(step.created).as_secs() >= 1;
             if execution.steps.last().is_some_and(is_over) {
                 self.sequence += 1;
-                execution.advance(core, self.sequence, now);
+                execution.advance(core, self.sequence);
             }
         }
     }
@@ -167,16 +134,11 @@ impl Flow {
     }
 
     /// The running widget starts a subflow with its first step.
-    pub(super) fn start_subflow(
-        &mut self,
-        core: &mut Core,
-        args: &Value,
-        now: Timestamp,
-    ) -> Result<Value, HookError> {
+    pub(super) fn start_subflow(&mut self, core: &mut Core, args: &Value) -> Done {
         let sequence = self.next_sequence();
         let execution = self.named_execution(args)?;
         execution.check_active()?;
-        execution.go_to(core, first_of_subflow(), sequence, now);
+        execution.go_to(core, first_of_subflow(), sequence);
         let first = execution.steps.last();
         Ok(json!({
             "step_sid": first.map(|step| &step.sid),
@@ -185,21 +147,16 @@ impl Flow {
     }
 
     /// The person enters the flow: one step is complete, the next waits for an answer.
-    pub(super) fn first_steps(
-        &mut self,
-        core: &mut Core,
-        execution: &mut Execution,
-        now: Timestamp,
-    ) {
+    pub(super) fn first_steps(&mut self, core: &mut Core, execution: &mut Execution) {
         let sequence = self.next_sequence();
-        execution.begin(core, &WIDGETS[0], sequence, now);
+        execution.begin(core, &WIDGETS[0], sequence);
         if !core.varies(Variant::FlowOneStepAtFirst) {
             let sequence = self.next_sequence();
-            execution.advance(core, sequence, now);
+            execution.advance(core, sequence);
         }
     }
 
-    fn named_execution(&mut self, args: &Value) -> Result<&mut Execution, HookError> {
+    fn named_execution(&mut self, args: &Value) -> Result<&mut Execution, String> {
         let flow = text_arg(args, "flow_sid")?;
         let execution = text_arg(args, "execution_sid")?;
         self.flow_mut(flow)
@@ -209,14 +166,14 @@ impl Flow {
 }
 
 impl Execution {
-    fn check_active(&self) -> Result<(), HookError> {
+    fn check_active(&self) -> Result<(), String> {
         if self.ended {
-            return Err(HookError::Ended);
+            return Err("the execution has ended".to_owned());
         }
         Ok(())
     }
 
-    fn begin(&mut self, core: &mut Core, widget: &Widget, sequence: u64, now: Timestamp) {
+    fn begin(&mut self, core: &mut Core, widget: &Widget, sequence: u64) {
         if core.varies(Variant::FlowVariablesSetAtStart) {
             let answer = json!({"inbound": {"Body": "answer"}});
             self.variables.insert(widget.name.to_owned(), answer);
@@ -232,10 +189,10 @@ impl Execution {
             .find_map(|step| step.parent_step_sid.clone());
         let is_second = widget.in_subflow && subflow.is_some();
         let created = match self.steps.first() {
-            Some(first) if first.created != now && core.fails(Fault::FlowStepsDatedAlike) => {
+            Some(first) if first.created != core.now && core.fails(Fault::FlowStepsDatedAlike) => {
                 first.created
             }
-            _ => now,
+            _ => core.now,
         };
         let step = Step {
             flow_sid: self.flow_sid.clone(),
@@ -279,39 +236,39 @@ impl Execution {
             sequence,
             name: widget.entered_by.to_owned(),
             widget: widget.name.to_owned(),
-            context: self.context(core),
+            context: self.context(),
             transitioned_from: before.map(|step| step.widget.clone()),
             transitioned_to: None,
             created,
             updated: None,
         };
         self.steps.push(step);
-        self.updated = now;
+        self.updated = core.now;
     }
 
-    fn advance(&mut self, core: &mut Core, sequence: u64, now: Timestamp) {
+    fn advance(&mut self, core: &mut Core, sequence: u64) {
         let running = self.steps.last().map_or("", |step| step.widget.as_str());
-        self.go_to(core, widget_after(running), sequence, now);
+        self.go_to(core, widget_after(running), sequence);
     }
 
-    fn go_to(&mut self, core: &mut Core, next: &Widget, sequence: u64, now: Timestamp) {
+    fn go_to(&mut self, core: &mut Core, next: &Widget, sequence: u64) {
         if let Some(step) = self.steps.last_mut() {
             step.transitioned_to = Some(next.name.to_owned());
-            step.updated = Some(now);
+            step.updated = Some(core.now);
             // D3, What the service does: variables are set at the end of a step.
             if !core.fails(Fault::FlowVariablesNeverSet) {
                 let answer = json!({"inbound": {"Body": format!("answer {}", sequence)}});
                 self.variables.insert(step.widget.clone(), answer);
             }
         }
-        let context = self.context(core);
+        let context = self.context();
         if let Some(step) = self.steps.last_mut() {
             step.context = context;
         }
-        self.begin(core, next, sequence, now);
+        self.begin(core, next, sequence);
     }
 }
 
-fn unknown(_: Refusal) -> HookError {
-    HookError::NotInFlow
+fn unknown(_: Refusal) -> String {
+    "flow or execution not found".to_owned()
 }

@@ -9,10 +9,9 @@ mod overview;
 mod resources;
 
 use self::resources::FlowResource;
-use super::credentials::{self, CredentialFault};
-use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant, account};
+use super::credentials::{self, CredentialFaults, authenticate};
+use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant};
 use crate::listing::url_of;
-use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -28,20 +27,20 @@ pub struct Flow {
 
 impl Flow {
     /// A fresh account with one published and one draft flow.
-    pub(super) fn new(core: &mut Core, now: Timestamp) -> Self {
+    pub(super) fn new(core: &mut Core) -> Self {
         let mut flow = Self {
             flows: Vec::new(),
             contacts: BTreeMap::new(),
             sequence: 0,
         };
-        flow.add_flow(core, "Appointment reminder", now);
-        flow.flows[0].publish(core, now);
-        flow.add_flow(core, "Survey", now);
+        flow.add_flow(core, "Appointment reminder");
+        flow.flows[0].publish(core);
+        flow.add_flow(core, "Survey");
         flow
     }
 
     pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
-        if let Err(refusal) = authenticate(core, call) {
+        if let Err(refusal) = authenticate(core, call, &CREDENTIALS) {
             self.act_though_refused(core, call);
             return Err(refusal);
         }
@@ -73,7 +72,7 @@ impl Flow {
                 Ok(core.ok(&json!({
                     "flow_sid": execution.flow_sid,
                     "execution_sid": execution.sid,
-                    "context": execution.context(core),
+                    "context": execution.context(),
                 })))
             }
             ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps"]) => {
@@ -160,19 +159,15 @@ impl Flow {
     }
 
     fn flow(&self, sid: &str) -> Result<&FlowResource, Refusal> {
-        self.flows
-            .iter()
-            .find(|flow| flow.sid == sid)
-            .filter(|flow| !flow.deleted)
-            .ok_or_else(Refusal::not_found)
+        let found = self.flows.iter().find(|flow| flow.sid == sid);
+        let there = found.filter(|flow| !flow.deleted);
+        there.ok_or_else(Refusal::not_found)
     }
 
     fn flow_mut(&mut self, sid: &str) -> Result<&mut FlowResource, Refusal> {
-        self.flows
-            .iter_mut()
-            .find(|flow| flow.sid == sid)
-            .filter(|flow| !flow.deleted)
-            .ok_or_else(Refusal::not_found)
+        let found = self.flows.iter_mut().find(|flow| flow.sid == sid);
+        let there = found.filter(|flow| !flow.deleted);
+        there.ok_or_else(Refusal::not_found)
     }
 
     fn next_sequence(&mut self) -> u64 {
@@ -180,9 +175,9 @@ impl Flow {
         self.sequence
     }
 
-    fn add_flow(&mut self, core: &mut Core, friendly_name: &str, now: Timestamp) -> String {
+    fn add_flow(&mut self, core: &mut Core, friendly_name: &str) -> String {
         let sequence = self.next_sequence();
-        let mut flow = FlowResource::draft(core, sequence, friendly_name, now);
+        let mut flow = FlowResource::draft(core, sequence, friendly_name);
         flow.first_sid = self.flows.first().map(|first| first.sid.clone());
         let sid = flow.sid.clone();
         self.flows.push(flow);
@@ -194,21 +189,15 @@ impl Flow {
             .flows
             .iter()
             .filter(|flow| !flow.deleted || core.fails(Fault::FlowDeletedStaysListed))
-            .map(|flow| (flow.sequence, || flow.represent(core)))
-            .collect();
+            .map(|flow| (flow.sequence, || flow.represent(core)));
         let newest_first = core.varies(Variant::FlowFlowsNewestFirst);
-        let listing = Listing {
-            key: "flows",
-            url: url_of(core.link_origin(), &["flow", "v1", "Flows"]),
-            filters: Vec::new(),
-            order: if newest_first {
-                Order::Descending
-            } else {
-                Order::Ascending
-            },
-            page_size_max: PAGE_SIZE_MAX,
+        let order = if newest_first {
+            Order::Descending
+        } else {
+            Order::Ascending
         };
-        listing.page(core, call, items)
+        let url = url(core, &[]);
+        Listing::new("flows", url, order).page(core, call, items)
     }
 
     /// Deletes a flow with all resources below it.
@@ -272,51 +261,49 @@ impl Flow {
                     };
                     shown.represent(core)
                 })
-            })
-            .collect();
-        let listing = Listing {
-            key: "steps",
-            url: execution.url(core) + "/Steps",
-            filters: Vec::new(),
-            order: most_recent_first(core, Fault::FlowStepsOldestFirst),
-            page_size_max: PAGE_SIZE_MAX,
-        };
-        listing.page(core, call, items)
+            });
+        let order = most_recent_first(core, Fault::FlowStepsOldestFirst);
+        let url = execution.url(core) + "/Steps";
+        Listing::new("steps", url, order).page(core, call, items)
     }
 
     /// Runs hooks of flows and executions; `None` for other hooks.
-    pub(super) fn control(
-        &mut self,
-        core: &mut Core,
-        hook: &str,
-        args: &Value,
-        now: Timestamp,
-    ) -> Control {
+    pub(super) fn control(&mut self, core: &mut Core, hook: &str, args: &Value) -> Control {
         match hook {
-            "create_flow" => Some(self.create_flow(core, args, now)),
-            "publish_flow" => Some(self.publish_flow(core, args, now)),
-            "end_execution" => Some(self.end_execution(core, args, now)),
-            "advance_step" => Some(self.advance_step(core, args, now)),
-            "start_subflow" => Some(self.start_subflow(core, args, now)),
+            "create_flow" => Some(self.create_flow(core, args)),
+            "publish_flow" => Some(self.publish_flow(core, args)),
+            "end_execution" => Some(self.end_execution(core, args)),
+            "advance_step" => Some(self.advance_step(core, args)),
+            "start_subflow" => Some(self.start_subflow(core, args)),
             _ => None,
         }
     }
 }
 
-const NEAR_MISSES: &[CredentialFault] = &[
-    (Fault::FlowUserAnyCase, credentials::other_case),
-    (Fault::FlowPasswordPrefix, credentials::prefix),
-    (Fault::FlowHalvesOfTwoPairs, credentials::halves),
-    (Fault::FlowSecretOfAnyAccount, credentials::other_account),
-    (Fault::FlowPasswordEmpty, credentials::empty_password),
-    (Fault::FlowOtherScheme, credentials::other_scheme),
-    (Fault::FlowLaterPageOpen, credentials::open_page),
-    (Fault::FlowNestedReadOpen, credentials::open_nested),
-    (Fault::FlowDeleteOpen, credentials::open_delete),
-];
+const CREDENTIALS: CredentialFaults = CredentialFaults {
+    account_refused: Fault::FlowAccountSidRefused,
+    api_key_refused: Fault::FlowApiKeyRefused,
+    accepting: &[
+        (Fault::FlowCredentialsNotNeeded, credentials::missing),
+        (Fault::FlowPasswordNotChecked, credentials::wrong_password),
+        (Fault::FlowUserNotChecked, credentials::unknown_user),
+        (Fault::FlowUserAnyCase, credentials::other_case),
+        (Fault::FlowPasswordPrefix, credentials::prefix),
+        (Fault::FlowHalvesOfTwoPairs, credentials::halves),
+        (Fault::FlowSecretOfAnyAccount, credentials::other_account),
+        (Fault::FlowPasswordEmpty, credentials::empty_password),
+        (Fault::FlowOtherScheme, credentials::other_scheme),
+        (Fault::FlowLaterPageOpen, credentials::open_page),
+        (Fault::FlowNestedReadOpen, credentials::open_nested),
+        (Fault::FlowDeleteOpen, credentials::open_delete),
+    ],
+};
 
-/// D3, Limits.
-const PAGE_SIZE_MAX: u64 = 1000;
+/// The URL of a flow or of a resource below it.
+fn url(core: &Core, below: &[&str]) -> String {
+    let path = [&["flow", "v1", "Flows"], below].concat();
+    url_of(core.link_origin(), &path)
+}
 
 /// D3, Endpoints: executions and steps are listed most recent first.
 fn most_recent_first(core: &Core, turned: Fault) -> Order {
@@ -325,30 +312,6 @@ fn most_recent_first(core: &Core, turned: Fault) -> Order {
     } else {
         Order::Descending
     }
-}
-
-/// D3, Authentication: an API key with its secret, or the account SID with the auth token.
-fn authenticate(core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
-    let refused = core.authenticate(call);
-    if refused.is_err() && credentials::is_accepted_by_fault(core, call, NEAR_MISSES) {
-        return Ok(());
-    }
-    match call.basic() {
-        None if core.fails(Fault::FlowCredentialsNotNeeded) => Ok(()),
-        None => refused,
-        Some((user, _)) => match user.as_str() {
-            account::API_KEY if core.fails(Fault::FlowApiKeyRefused) => Err(unauthorised()),
-            account::SID if core.fails(Fault::FlowAccountSidRefused) => Err(unauthorised()),
-            account::API_KEY | account::SID if core.fails(Fault::FlowPasswordNotChecked) => Ok(()),
-            account::API_KEY | account::SID => refused,
-            _ if core.fails(Fault::FlowUserNotChecked) => Ok(()),
-            _ => refused,
-        },
-    }
-}
-
-fn unauthorised() -> Refusal {
-    Refusal::new(401, 20003, "Authenticate")
 }
 
 #[cfg(test)]

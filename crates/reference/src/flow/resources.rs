@@ -1,6 +1,6 @@
 //! Flow, execution and step: state and representations (D3, Resources).
 
-use super::{Core, Fault, Refusal, Variant, url_of};
+use super::{Core, Fault, Refusal, Variant, url};
 use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -59,12 +59,7 @@ pub(super) struct Step {
 }
 
 impl FlowResource {
-    pub(super) fn draft(
-        core: &mut Core,
-        sequence: u64,
-        friendly_name: &str,
-        now: Timestamp,
-    ) -> Self {
+    pub(super) fn draft(core: &mut Core, sequence: u64, friendly_name: &str) -> Self {
         Self {
             sid: core.sid("FW"),
             first_sid: None,
@@ -72,8 +67,8 @@ impl FlowResource {
             friendly_name: friendly_name.to_owned(),
             published: false,
             // D3, Flow: default 0.
-            version: i64::from(core.fails(Fault::FlowVersionStartsAtOne)),
-            created: now,
+            version: 0,
+            created: core.now,
             updated: None,
             deleted: false,
             executions: Vec::new(),
@@ -81,8 +76,8 @@ impl FlowResource {
     }
 
     /// Publishes the draft and increments the version.
-    pub(super) fn publish(&mut self, core: &Core, now: Timestamp) {
-        self.published = !core.fails(Fault::FlowPublishIgnored);
+    pub(super) fn publish(&mut self, core: &Core) {
+        self.published = true;
         self.version += if core.fails(Fault::FlowVersionFalls) {
             -1
         } else if core.varies(Variant::FlowVersionStays) {
@@ -93,111 +88,77 @@ impl FlowResource {
             1
         };
         if core.fails(Fault::FlowPublishMovesCreation) {
-            self.created = now;
+            self.created = core.now;
         }
-        self.updated = Some(now);
+        self.updated = Some(core.now);
     }
 
     pub(super) fn execution(&self, sid: &str) -> Result<&Execution, Refusal> {
-        self.executions
+        let found = self
+            .executions
             .iter()
-            .find(|execution| execution.sid == sid)
-            .ok_or_else(Refusal::not_found)
+            .find(|execution| execution.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     /// A step of any of its executions.
     pub(super) fn any_step(&self, sid: &str) -> Result<&Step, Refusal> {
-        self.executions
-            .iter()
-            .flat_map(|execution| &execution.steps)
-            .find(|step| step.sid == sid)
-            .ok_or_else(Refusal::not_found)
+        let mut steps = self.executions.iter().flat_map(|one| &one.steps);
+        let found = steps.find(|step| step.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     pub(super) fn execution_mut(&mut self, sid: &str) -> Result<&mut Execution, Refusal> {
-        self.executions
-            .iter_mut()
-            .find(|execution| execution.sid == sid)
-            .ok_or_else(Refusal::not_found)
+        let found = self.executions.iter_mut().find(|one| one.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     pub(super) fn url(&self, core: &Core) -> String {
-        url_of(core.link_origin(), &["flow", "v1", "Flows", &self.sid])
+        url(core, &[&self.sid])
     }
 
     pub(super) fn represent(&self, core: &Core) -> Value {
         let url = self.url(core);
-        let mut links = json!({
-            "engagements": format!("{url}/Engagements"),
-            "executions": match &self.first_sid {
-                Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
-                    format!("{}/Executions", url.replace(&self.sid, first))
-                }
-                _ => format!("{url}/Executions"),
-            },
-        });
-        if core.varies(Variant::FlowNoLinks) {
-            links = json!({});
-        }
-        if core.varies(Variant::FlowMoreLinks) {
-            links["test_users"] = json!(format!("{url}/TestUsers"));
-        }
+        let executions = match &self.first_sid {
+            Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
+                url.replace(&self.sid, first)
+            }
+            _ => url.clone(),
+        };
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "friendly_name": self.friendly_name,
-            "status": if self.published && !core.varies(Variant::FlowStaysDraft) { "published" } else { "draft" },
+            "status": if self.published { "published" } else { "draft" },
             "version": self.version,
             "date_created": core.date(self.created),
-            "date_updated": nullable_updated(core, self.created, self.updated),
+            "date_updated": self.updated.map(|at| core.date(at)),
             "url": url,
-            "links": links,
+            "links": {
+                "engagements": format!("{url}/Engagements"),
+                "executions": format!("{executions}/Executions"),
+            },
         })
     }
 }
 
 impl Execution {
     pub(super) fn step(&self, sid: &str) -> Result<&Step, Refusal> {
-        self.steps
-            .iter()
-            .find(|step| step.sid == sid)
-            .ok_or_else(Refusal::not_found)
+        let found = self.steps.iter().find(|step| step.sid == sid);
+        found.ok_or_else(Refusal::not_found)
     }
 
     pub(super) fn url(&self, core: &Core) -> String {
-        let path = [
-            "flow",
-            "v1",
-            "Flows",
-            &self.flow_sid,
-            "Executions",
-            &self.sid,
-        ];
-        url_of(core.link_origin(), &path)
+        url(core, &[&self.flow_sid, "Executions", &self.sid])
     }
 
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
-    pub(super) fn context(&self, core: &Core) -> Value {
-        let is_spaced = core.varies(Variant::FlowContextPhoneSpaced);
-        let address = |phone: &str| match phone.strip_prefix('+') {
-            Some(digits) if is_spaced && digits.len() > 4 => {
-                format!("+{} {}", &digits[..1], &digits[1..])
-            }
-            _ => phone.to_owned(),
-        };
-        let mut data = self.data.clone();
-        if core.varies(Variant::FlowNumbersAsText) {
-            numbers_to_text(&mut data);
-        }
-        let mut context = json!({
-            "contact": {"channel": {"address": address(&self.to)}},
-            "flow": {"channel": {"address": address(&self.from)}, "data": data},
+    pub(super) fn context(&self) -> Value {
+        json!({
+            "contact": {"channel": {"address": self.to}},
+            "flow": {"channel": {"address": self.from}, "data": self.data},
             "widgets": self.variables,
-        });
-        if core.varies(Variant::FlowMoreContext) {
-            context["trigger"] = json!({"request": {"to": self.to, "from": self.from}});
-        }
-        context
+        })
     }
 
     fn status(&self, core: &Core) -> &'static str {
@@ -211,34 +172,21 @@ impl Execution {
 
     pub(super) fn represent(&self, core: &Core) -> Value {
         let url = self.url(core);
-        let mut links = json!({
-            "steps": format!("{url}/Steps"),
-            "execution_context": format!("{url}/Context"),
-        });
-        if core.varies(Variant::FlowMoreLinks) {
-            links["flow"] = json!(url_of(
-                core.link_origin(),
-                &["flow", "v1", "Flows", &self.flow_sid]
-            ));
-        }
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "flow_sid": self.flow_sid,
-            "contact_sid": if core.varies(Variant::FlowContactPlaceholder) {
-                "placeholder"
-            } else if core.varies(Variant::FlowContactSidEmpty) {
-                ""
-            } else {
-                self.contact_sid.as_str()
-            },
+            "contact_sid": self.contact_sid,
             "contact_channel_address": self.to,
-            "context": self.context(core),
+            "context": self.context(),
             "status": self.status(core),
             "date_created": core.date(self.created),
             "date_updated": core.date(self.updated),
             "url": url,
-            "links": links,
+            "links": {
+                "steps": format!("{url}/Steps"),
+                "execution_context": format!("{url}/Context"),
+            },
         })
     }
 }
@@ -253,72 +201,28 @@ impl Step {
     }
 
     pub(super) fn represent(&self, core: &Core) -> Value {
-        let execution = [
-            "flow",
-            "v1",
-            "Flows",
+        let below = [
             &self.flow_sid,
             "Executions",
             &self.execution_sid,
+            "Steps",
+            &self.sid,
         ];
-        let url = format!(
-            "{}/Steps/{}",
-            url_of(core.link_origin(), &execution),
-            self.sid
-        );
-        let mut links = json!({"step_context": format!("{url}/Context")});
-        if core.varies(Variant::FlowMoreLinks) {
-            links["execution"] = json!(url_of(core.link_origin(), &execution));
-        }
+        let url = url(core, &below);
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "flow_sid": self.flow_sid,
             "execution_sid": self.execution_sid,
             "parent_step_sid": self.parent_step_sid,
-            "name": if core.varies(Variant::FlowOtherEventNames) {
-                "next"
-            } else {
-                self.name.as_str()
-            },
+            "name": self.name,
             "context": self.context,
-            "transitioned_from": transition(core, self.transitioned_from.as_ref()),
-            "transitioned_to": transition(core, self.transitioned_to.as_ref()),
+            "transitioned_from": self.transitioned_from,
+            "transitioned_to": self.transitioned_to,
             "date_created": core.date(self.created),
-            "date_updated": nullable_updated(core, self.created, self.updated),
+            "date_updated": self.updated.map(|at| core.date(at)),
             "url": url,
-            "links": links,
+            "links": {"step_context": format!("{url}/Context")},
         })
-    }
-}
-
-/// Missing previous or next widget; D3 does not define the value.
-fn transition(core: &Core, widget: Option<&String>) -> Value {
-    match widget {
-        Some(widget) => json!(widget),
-        None if core.varies(Variant::FlowEmptyTransitions) => json!(""),
-        None => Value::Null,
-    }
-}
-
-/// D3, Flow and Step: `date_updated` may be null.
-fn nullable_updated(core: &Core, created: Timestamp, updated: Option<Timestamp>) -> Value {
-    if core.varies(Variant::FlowNeverUpdated) {
-        return Value::Null;
-    }
-    match updated {
-        Some(updated) => core.date(updated),
-        None if core.varies(Variant::FlowAlwaysUpdated) => core.date(created),
-        None => Value::Null,
-    }
-}
-
-/// Replaces each number by its spelling.
-fn numbers_to_text(value: &mut Value) {
-    match value {
-        Value::Number(number) => *value = Value::String(number.to_string()),
-        Value::Array(items) => items.iter_mut().for_each(numbers_to_text),
-        Value::Object(members) => members.values_mut().for_each(numbers_to_text),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }

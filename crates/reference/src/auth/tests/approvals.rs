@@ -1,6 +1,6 @@
 //! Approval requests from creation to their end.
 
-use super::World;
+use crate::testing::Client;
 use serde_json::json;
 
 #[test]
@@ -24,7 +24,7 @@ fn the_default_expiry_is_a_day_and_zero_is_never() {
             "pending",
         ),
     ] {
-        let mut world = World::new(&[], &[]);
+        let mut world = Client::new(&[], &[]);
         let uuid = world.approval(&parameters).expect("accepted");
         world.wait(seconds);
         assert_eq!(
@@ -44,7 +44,7 @@ fn parameters_of_approval_requests_of_another_type_are_refused() {
         json!({"message": "m", "seconds_to_expire": "soon"}),
     ] {
         assert!(
-            World::new(&[], &[]).approval(&refused).is_err(),
+            Client::new(&[], &[]).approval(&refused).is_err(),
             "{refused}"
         );
     }

@@ -1,11 +1,11 @@
 //! Unknown paths.
 
-use super::World;
+use crate::testing::Client;
 use serde_json::json;
 
 #[test]
 fn unknown_places_are_not_found() {
-    let mut world = World::new(&[], &[]);
+    let mut world = Client::new(&[], &[]);
     for target in [
         "protected/yaml/users/new",
         "protected/json",
@@ -13,7 +13,7 @@ fn unknown_places_are_not_found() {
         "protected/json/users/x/status",
         "onetouch/json/approval_requests/none",
     ] {
-        assert_eq!(world.send("GET", target, None).status, 404, "{target}");
+        assert_eq!(world.auth("GET", target, None).status, 404, "{target}");
     }
     let create = world.post(
         "onetouch/json/users/99/approval_requests",

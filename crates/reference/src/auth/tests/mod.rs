@@ -6,72 +6,32 @@ mod registrations;
 mod users;
 
 use super::application;
-use crate::{Callback, Fault, Reference, Settings, Variant};
-use conformant_base::clock::{Timestamp, VirtualClock};
+use crate::testing::{Client, parsed};
 use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A reference with its clock, and one-line requests.
-struct World {
-    reference: Reference,
-    clock: VirtualClock,
-}
-
-impl World {
-    fn new(faults: &[Fault], variants: &[Variant]) -> Self {
-        let clock = VirtualClock::default();
-        let settings = Settings {
-            faults: faults.iter().copied().collect(),
-            variants: variants.iter().copied().collect(),
-            ..Settings::default()
-        };
-        Self {
-            reference: Reference::new(settings, clock.now()),
-            clock,
-        }
+/// One-line requests.
+impl Client {
+    fn wait(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
     }
 
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    fn wait(&self, seconds: u64) {
-        self.clock.advance(Duration::from_secs(seconds));
-    }
-
-    fn send(&mut self, method: &str, target: &str, body: Option<&Value>) -> Response {
+    fn auth(&mut self, method: &str, target: &str, body: Option<&Value>) -> Response {
         let mut request = Request::new(method, format!("/auth/{target}"));
-        request
-            .headers
-            .set(application::API_KEY_HEADER, application::API_KEY);
         if let Some(body) = body {
             request.headers.set("Content-Type", "application/json");
             request.body = body.to_string().into_bytes();
         }
-        let now = self.now();
-        self.reference.handle(&request, now)
+        self.send(request)
     }
 
-    fn get(&mut self, target: &str) -> Value {
-        parsed(&self.send("GET", target, None))
+    fn read(&mut self, target: &str) -> Value {
+        parsed(&self.auth("GET", target, None))
     }
 
     fn post(&mut self, target: &str, body: &Value) -> Response {
-        self.send("POST", target, Some(body))
-    }
-
-    fn hook(&mut self, name: &str, args: &Value) -> Value {
-        let mut request = Request::new("POST", format!("/_control/{name}"));
-        request.body = args.to_string().into_bytes();
-        let now = self.now();
-        let response = self.reference.handle(&request, now);
-        assert_eq!(response.status, 200, "{name} {args}: {:?}", response.body);
-        parsed(&response)
-    }
-
-    fn callbacks(&mut self) -> Vec<Callback> {
-        self.reference.take_callbacks()
+        self.auth("POST", target, Some(body))
     }
 
     fn user(&mut self, email: &str, cellphone: &str) -> u64 {
@@ -97,7 +57,7 @@ impl World {
     }
 
     fn fetch(&mut self, uuid: &str) -> Value {
-        self.get(&format!("onetouch/json/approval_requests/{uuid}"))["approval_request"].clone()
+        self.read(&format!("onetouch/json/approval_requests/{uuid}"))["approval_request"].clone()
     }
 }
 
@@ -107,16 +67,12 @@ fn user(email: &str, cellphone: &str, country_code: Value) -> Value {
     json!({ "user": user })
 }
 
-fn parsed(response: &Response) -> Value {
-    serde_json::from_slice(&response.body).expect("a JSON body")
-}
-
 /// A QR string of a right token, `seconds` from its issue to its expiry.
-fn qr(world: &World, custom_user_id: &str, seconds: i64) -> String {
+fn qr(world: &Client, custom_user_id: &str, seconds: i64) -> String {
     let claims = json!({
         "iss": application::NAME,
-        "iat": world.now().as_second(),
-        "exp": world.now().as_second() + seconds,
+        "iat": world.now.as_second(),
+        "exp": world.now.as_second() + seconds,
         "context": {"custom_user_id": custom_user_id, "auth_app_id": application::ID},
     });
     let key = jsonwebtoken::EncodingKey::from_secret(application::API_KEY.as_bytes());
@@ -128,8 +84,8 @@ fn qr(world: &World, custom_user_id: &str, seconds: i64) -> String {
     )
 }
 
-fn registration(world: &mut World, custom_user_id: &str) -> Value {
-    world.get(&format!(
+fn registration(world: &mut Client, custom_user_id: &str) -> Value {
+    world.read(&format!(
         "protected/json/registrations/status?custom_user_id={custom_user_id}"
     ))
 }

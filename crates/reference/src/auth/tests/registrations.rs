@@ -1,11 +1,12 @@
 //! Registration without personal data.
 
-use super::{World, qr, registration};
+use super::{qr, registration};
+use crate::testing::Client;
 use serde_json::json;
 
 #[test]
 fn a_registration_expires_with_the_token_that_was_shown() {
-    let mut world = World::new(&[], &[]);
+    let mut world = Client::new(&[], &[]);
     let shown = qr(&world, "u-1", 60);
     world.hook(
         "announce_registration",

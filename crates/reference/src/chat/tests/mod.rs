@@ -3,108 +3,54 @@
 mod media;
 mod resources;
 
-use crate::{Reference, Settings, account};
-use base64::Engine as _;
-use conformant_base::clock::{Timestamp, from_unix_ms};
+use crate::testing::{Client, text};
 use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 
-const START_MS: i64 = 1_767_225_600_000;
-
-/// A reference with one service, asked the way clients ask.
+/// A client of a reference with one service.
 struct World {
-    reference: Reference,
-    now: Timestamp,
+    client: Client,
     service: Value,
 }
 
 impl World {
     fn new() -> Self {
-        let settings = Settings {
-            seed: 7,
-            origin: "http://x".to_owned(),
-            ..Settings::default()
-        };
-        let now = from_unix_ms(START_MS);
-        let mut world = Self {
-            reference: Reference::new(settings, now),
-            now,
-            service: Value::Null,
-        };
-        world.service = world.accepted("POST", "/chat/v2/Services", &[("FriendlyName", "s")]);
-        world
-    }
-
-    fn send(&mut self, mut request: Request) -> Response {
-        let pair = format!("{}:{}", account::API_KEY, account::API_SECRET);
-        let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
-        if request.headers.get("Authorization").is_none() {
-            request
-                .headers
-                .set("Authorization", format!("Basic {encoded}"));
-        }
-        self.reference.handle(&request, self.now)
+        let mut client = Client::new(&[], &[]);
+        let service = client.accepted("POST", "/chat/v2/Services", &[("FriendlyName", "s")]);
+        Self { client, service }
     }
 
     /// A path below the service, or an absolute one.
     fn path(&self, path: &str) -> String {
-        if path.starts_with('/') {
+        if path.starts_with('/') || path.starts_with("http") {
             return path.to_owned();
         }
-        format!("/chat/v2/Services/{}/{path}", text(&self.service, "/sid"))
-    }
-
-    fn call(&mut self, method: &str, path: &str, form: &[(&str, &str)]) -> Response {
-        let mut request = Request::new(method, self.path(path));
-        // Real clients label GET requests too.
-        let form_type = "application/x-www-form-urlencoded";
-        request.headers.set("Content-Type", form_type);
-        request.body = url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(form)
-            .finish()
-            .into_bytes();
-        self.send(request)
+        format!("/chat/v2/Services/{}/{path}", text(&self.service["sid"]))
     }
 
     fn accepted(&mut self, method: &str, path: &str, form: &[(&str, &str)]) -> Value {
-        let response = self.call(method, path, form);
-        assert!(
-            response.is_success(),
-            "{method} {path} {form:?}: {response:?}"
-        );
-        serde_json::from_slice(&response.body).unwrap()
+        self.client.accepted(method, &self.path(path), form)
     }
 
     fn get(&mut self, path: &str) -> Value {
         self.accepted("GET", path, &[])
     }
 
-    fn refused(&mut self, method: &str, path: &str, form: &[(&str, &str)]) {
-        let response = self.call(method, path, form);
-        assert!(
-            !response.is_success(),
-            "{method} {path} {form:?}: {response:?}"
-        );
-    }
-
     fn hook(&mut self, hook: &str, mut args: Value) {
         args["service_sid"] = self.service["sid"].clone();
-        let mut request = Request::new("POST", format!("/_control/{hook}"));
-        request.body = args.to_string().into_bytes();
-        let response = self.send(request);
-        assert_eq!(response.status, 200, "{hook}: {response:?}");
+        self.client.hook(hook, &args);
     }
 
     /// A channel and its path.
     fn channel(&mut self, form: &[(&str, &str)]) -> (Value, String) {
         let channel = self.accepted("POST", "Channels", form);
-        let path = format!("Channels/{}", text(&channel, "/sid"));
+        let path = format!("Channels/{}", text(&channel["sid"]));
         (channel, path)
     }
 
     /// Uploads a file the way the document asks for.
     fn upload(&mut self, bytes: &[u8], change: impl FnOnce(&mut Request)) -> Response {
-        let path = format!("/media/v1/Services/{}/Media", text(&self.service, "/sid"));
+        let path = format!("/media/v1/Services/{}/Media", text(&self.service["sid"]));
         let mut request = Request::new("POST", path);
         let boundary = "multipart/form-data; boundary=\"b0undary\"";
         request.headers.set("Content-Type", boundary);
@@ -116,15 +62,8 @@ impl World {
         body.extend_from_slice(b"\r\n--b0undary--\r\n");
         request.body = body;
         change(&mut request);
-        self.send(request)
+        self.client.send(request)
     }
-}
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_else(|| panic!("no text at {pointer} in {value}"))
 }
 
 /// Each of the expected fields is there with that value.
