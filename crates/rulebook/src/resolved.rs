@@ -12,6 +12,31 @@ use conformant_base::json;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
+/// Keywords that lead to other places.
+const FOLLOWED: [&str; 7] = [
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "contains",
+    "propertyNames",
+    "allOf",
+];
+/// Keywords without effect on what is accepted.
+const ANNOTATIONS: [&str; 11] = [
+    "$schema",
+    "$id",
+    "$comment",
+    "$defs",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+
 /// JSON types, one bit each. An integer is also a number.
 pub mod types {
     pub const NONE: u8 = 0;
@@ -160,8 +185,13 @@ pub struct Place<'a>(Vec<Layer<'a>>);
 impl<'a> Place<'a> {
     /// The place of a whole instance.
     pub fn root(schema: &'a Value) -> Self {
+        Self::within(schema, schema)
+    }
+
+    /// The place of a schema inside a document.
+    pub fn within(root: &'a Value, schema: &'a Value) -> Self {
         Self(vec![Layer {
-            root: schema,
+            root,
             schema,
             mode: Mode::Stated,
         }])
@@ -486,7 +516,11 @@ impl<'a> Resolved<'a> {
                         }
                     }
                 }
-                _ => constraints.types = types::NONE,
+                Value::Bool(_)
+                | Value::Null
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_) => constraints.types = types::NONE,
             }
         }
         constraints
@@ -558,19 +592,10 @@ impl<'a> Constraints<'a> {
             "minimum" => self.range.0 = self.range.0.into_iter().chain(value.as_i64()).max(),
             "maximum" => self.range.1 = self.range.1.into_iter().chain(value.as_i64()).min(),
             "contentMediaType" => self.is_json |= value == "application/json",
-            // Followed to other places.
-            "properties"
-            | "required"
-            | "additionalProperties"
-            | "items"
-            | "contains"
-            | "propertyNames"
-            | "allOf" => {}
-            // Without effect on what is accepted.
-            "$schema" | "$id" | "$comment" | "$defs" | "title" | "description" | "default"
-            | "examples" | "deprecated" | "readOnly" | "writeOnly" => {}
-            extension if extension.starts_with("x-") => {}
-            _ => return None,
+            other => {
+                let is_known = FOLLOWED.contains(&other) || ANNOTATIONS.contains(&other);
+                return (is_known || other.starts_with("x-")).then_some(());
+            }
         }
         Some(())
     }
