@@ -215,8 +215,8 @@ impl Note {
     }
 
     /// Sets the old and new content.
-    pub(super) fn between(mut self, old: Option<String>, new: Option<String>) -> Self {
-        (self.old, self.new) = (old, new);
+    pub(super) fn between<T: Into<String>>(mut self, old: Option<T>, new: Option<T>) -> Self {
+        (self.old, self.new) = (old.map(Into::into), new.map(Into::into));
         self
     }
 

@@ -30,11 +30,7 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {
             }
             (before, _) => {
-                let action = if before.is_some() {
-                    Action::Removed
-                } else {
-                    Action::Added
-                };
+                let action = Action::appears(before.is_none());
                 ledger.note(
                     &whole(name, name),
                     Note::new(What::Representation, action, direction(new, name)),
@@ -71,20 +67,12 @@ pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook,
         new: new.1.to_owned(),
         pointer: pointer.to_owned(),
     };
-    let mut walk = Walk {
-        ledger,
-        old: Side {
-            rulebook: Some(old.0),
-            root: &before.schema,
-        },
-        new: Side {
-            rulebook: Some(new.0),
-            root: &after.schema,
-        },
-        direction: direction(new.0, new.1),
-        place: &place,
-    };
-    walk.schema("", &before.schema, &after.schema, true, 0);
+    let sides = [(old.0, &before.schema), (new.0, &after.schema)];
+    let sides = sides.map(|(rulebook, root)| Side {
+        rulebook: Some(rulebook),
+        root,
+    });
+    compare(ledger, sides, direction(new.0, new.1), &place, true);
 }
 
 /// Compares two schemas without a rulebook.
@@ -94,21 +82,11 @@ pub(super) fn alone(
     direction: Direction,
     place: &dyn Fn(&str) -> Subject,
 ) {
-    let rulebook = None;
-    let mut walk = Walk {
-        ledger,
-        old: Side {
-            rulebook,
-            root: old,
-        },
-        new: Side {
-            rulebook,
-            root: new,
-        },
-        direction,
-        place,
-    };
-    walk.schema("", old, new, true, 0);
+    let sides = [old, new].map(|root| Side {
+        rulebook: None,
+        root,
+    });
+    compare(ledger, sides, direction, place, true);
 }
 
 /// Compares the schemas of a parameter.
@@ -119,20 +97,28 @@ pub(super) fn parameter(
     place: &dyn Fn(&str) -> Subject,
     binding: bool,
 ) {
+    let sides = [old, new].map(|(rulebook, root)| Side {
+        rulebook: Some(rulebook),
+        root,
+    });
+    compare(ledger, sides, Direction::Request, place, binding);
+}
+
+fn compare(
+    ledger: &mut Ledger,
+    [old, new]: [Side<'_>; 2],
+    direction: Direction,
+    place: &dyn Fn(&str) -> Subject,
+    binding: bool,
+) {
     let mut walk = Walk {
         ledger,
-        old: Side {
-            rulebook: Some(old.0),
-            root: old.1,
-        },
-        new: Side {
-            rulebook: Some(new.0),
-            root: new.1,
-        },
-        direction: Direction::Request,
+        old,
+        new,
+        direction,
         place,
     };
-    walk.schema("", old.1, new.1, binding, 0);
+    walk.schema("", old.root, new.root, binding, 0);
 }
 
 #[derive(Clone, Copy)]
