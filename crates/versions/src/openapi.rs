@@ -177,11 +177,7 @@ impl Pair<'_> {
         let statuses: BTreeSet<&String> = old.answers.keys().chain(new.answers.keys()).collect();
         for status in statuses {
             let name = format!("{}/{}/{status}", self.service, self.id);
-            let place = |pointer: &str| Subject::Representation {
-                old: name.clone(),
-                new: name.clone(),
-                pointer: pointer.to_owned(),
-            };
+            let place = |pointer: &str| Subject::representation(&name, &name, pointer);
             match (old.answers.get(status), new.answers.get(status)) {
                 (Some(old), Some(new)) => self.media(old, new, What::Answer, status, &place),
                 (_, after) => {

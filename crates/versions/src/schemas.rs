@@ -32,7 +32,7 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
             (before, _) => {
                 let action = Action::appears(before.is_none());
                 ledger.note(
-                    &whole(name, name),
+                    &Subject::representation(name, name, ""),
                     Note::new(What::Representation, action, direction(new, name)),
                 );
             }
@@ -49,24 +49,12 @@ pub(super) fn direction(rulebook: &Rulebook, kind: &str) -> Direction {
     }
 }
 
-fn whole(old: &str, new: &str) -> Subject {
-    Subject::Representation {
-        old: old.to_owned(),
-        new: new.to_owned(),
-        pointer: String::new(),
-    }
-}
-
 /// Compares one representation, or two of different names.
 pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook, &str)) {
     let (Some(before), Some(after)) = (old.0.kinds.get(old.1), new.0.kinds.get(new.1)) else {
         return;
     };
-    let place = |pointer: &str| Subject::Representation {
-        old: old.1.to_owned(),
-        new: new.1.to_owned(),
-        pointer: pointer.to_owned(),
-    };
+    let place = |pointer: &str| Subject::representation(old.1, new.1, pointer);
     let sides = [(old.0, &before.schema), (new.0, &after.schema)];
     let sides = sides.map(|(rulebook, root)| Side {
         rulebook: Some(rulebook),
