@@ -5,7 +5,7 @@
 //! - [`Resolved::constraints`] has the keywords of all these schemas as one set of typed limits, and the names of those
 //!   that it does not know, so that a reader can refuse to decide.
 //!
-//! It is in this crate because rules are derived and checked with it; `conformant-schema` exports it.
+//! It is in this crate, below `conformant-schema`, because pointers of rules and XML documents are read with it.
 
 use crate::{OTHER_FIELDS_KEY, RULE_KEY};
 use conformant_base::json;
@@ -106,6 +106,11 @@ impl<'a> Layer<'a> {
     fn get(&self, keyword: &str) -> Option<&'a Value> {
         let is_read = self.mode != Mode::Denied || keyword == "properties";
         self.schema.get(keyword).filter(|_| is_read)
+    }
+
+    fn is_among(&self, layers: &[Self]) -> bool {
+        let is_same = |l: &Self| std::ptr::eq(l.schema, self.schema) && l.mode == self.mode;
+        layers.iter().any(is_same)
     }
 
     fn property(&self, name: &str) -> Option<&'a Value> {
@@ -227,8 +232,7 @@ impl<'a> Place<'a> {
         for written in self.0 {
             let mut waiting = vec![written];
             while let Some(layer) = waiting.pop() {
-                let is_known = layers.iter().any(|l| std::ptr::eq(l.schema, layer.schema));
-                if is_known || *layer.schema == Value::Bool(true) {
+                if layer.is_among(&layers) || *layer.schema == Value::Bool(true) {
                     continue;
                 }
                 layers.push(layer);
@@ -256,6 +260,11 @@ impl<'a> Place<'a> {
             };
             match layer.schema {
                 Value::Bool(false) => continue,
+                // A schema that leads back to itself demands nothing more.
+                Value::Object(_) if layer.is_among(&layers) => {
+                    open.push((waiting, layers));
+                    continue;
+                }
                 Value::Bool(true) => {}
                 Value::Object(_) => layers.push(layer),
                 Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -639,6 +648,24 @@ impl<'a> Constraints<'a> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_schema_that_leads_back_to_itself_is_read_once() {
+        let schema = json!({
+            "type": "object",
+            "anyOf": [{"$ref": "#"}, {"required": ["a"]}],
+            "allOf": [{"$ref": "#"}, {"minLength": 2}, {"maxLength": 9, "minLength": 3}],
+        });
+        let always = Place::root(&schema).always();
+        assert_eq!(always.constraints().length, (3, Some(9)));
+        assert_eq!(always.constraints().unknown.len(), 1, "the alternatives");
+        let alternatives = Place::root(&schema).alternatives().unwrap();
+        let requires = |place: &Resolved<'_>| place.requires("a");
+        let required: Vec<bool> = alternatives.iter().map(requires).collect();
+        assert_eq!(required, [false, true]);
+        let limits = alternatives[0].constraints();
+        assert_eq!((limits.types, limits.unknown.len()), (types::OBJECT, 0));
+    }
 
     #[test]
     fn pointers_reach_through_references_items_and_free_objects() {
