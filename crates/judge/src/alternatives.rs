@@ -7,6 +7,7 @@ use super::mutation::Mutation;
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_rulebook::expect::Comparison;
+use conformant_rulebook::{Place, Resolved, types};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -203,62 +204,49 @@ fn collect_leaves(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
 /// The smallest document that a schema accepts, as far as the schema alone determines it. Used where no accepted response
 /// was observed.
 pub(super) fn generate_minimal(root: &Value) -> Value {
-    generate(root, root, 0)
+    generate(&Place::root(root).always(), 0)
 }
 
-fn generate(root: &Value, schema: &Value, depth: usize) -> Value {
-    let layers = super::rule_mutations::layers(root, schema);
-    let keyword = |name: &str| layers.iter().find_map(|layer| layer.get(name));
+fn generate(place: &Resolved<'_>, depth: usize) -> Value {
+    let keyword = |name: &str| place.all(name).next();
     if let Some(value) = keyword("const")
         .or_else(|| keyword("examples")?.get(0))
         .or_else(|| keyword("enum")?.get(0))
     {
         return value.clone();
     }
-    let types: Vec<&str> = match keyword("type") {
-        Some(Value::String(name)) => vec![name],
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        Some(_) | None => Vec::new(),
+    let types = match place.has("type") {
+        true => place.constraints().types,
+        false if place.has("properties") => types::OBJECT,
+        false => types::NONE,
     };
-    let is = |name: &str| types.contains(&name);
-    if is("object") || (types.is_empty() && keyword("properties").is_some()) {
-        let required: BTreeSet<&str> = layers
-            .iter()
-            .filter_map(|layer| layer.get("required")?.as_array())
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let property = |name: &str| {
-            layers
-                .iter()
-                .find_map(|layer| layer.get("properties")?.get(name))
-        };
-        let members = required
-            .into_iter()
-            .filter(|_| depth < DEPTH_MAX)
-            .map(|name| {
-                let value =
-                    property(name).map_or(Value::Null, |inner| generate(root, inner, depth + 1));
-                (name.to_owned(), value)
-            });
+    if types & types::OBJECT != 0 {
+        let required: BTreeSet<&str> = place.required().collect();
+        let required = required.into_iter().filter(|_| depth < DEPTH_MAX);
+        let members = required.map(|name| {
+            let value = match place.lists(name) {
+                true => generate(&place.member(name).always(), depth + 1),
+                false => Value::Null,
+            };
+            (name.to_owned(), value)
+        });
         return Value::Object(members.collect());
     }
-    if is("null") {
-        return Value::Null;
-    }
-    let text = |name: &str| keyword(name).and_then(Value::as_str);
-    if is("array") {
+    if types & types::NULL != 0 {
+        Value::Null
+    } else if types & types::ARRAY != 0 {
         json!([])
-    } else if is("boolean") {
+    } else if types & types::BOOLEAN != 0 {
         json!(true)
-    } else if is("integer") || is("number") {
+    } else if types & types::INTEGER != 0 {
         keyword("minimum").cloned().unwrap_or_else(|| json!(1))
-    } else if let Some(prefix) =
-        text("pattern").and_then(|p| p.strip_prefix('^')?.split('[').next())
+    } else if let Some(prefix) = place
+        .text("pattern")
+        .and_then(|p| p.strip_prefix('^')?.split('[').next())
     {
         json!(format!("{prefix}{}", "0123456789abcdef".repeat(2)))
     } else {
-        match text("format") {
+        match place.text("format") {
             Some("date-time") => json!("2026-01-01T00:00:00Z"),
             Some("uri" | "url") => json!("http://reference.invalid/"),
             Some(_) | None => json!("x"),

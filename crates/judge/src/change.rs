@@ -5,6 +5,7 @@ use super::compare::instant;
 use super::sites::Site;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
+use conformant_rulebook::types;
 use serde_json::{Value, json};
 
 /// The difference that moves a number beyond any bound of a rule.
@@ -88,15 +89,15 @@ impl Other {
     ];
 
     /// Whether a schema of these types accepts it.
-    pub(super) fn is_among(self, types: &[String]) -> bool {
-        let names: &[&str] = match self {
-            Self::Number => &["number", "integer"],
-            Self::Text => &["string"],
-            Self::Flag => &["boolean"],
-            Self::List => &["array"],
-            Self::Object => &["object"],
+    pub(super) const fn is_among(self, types: u8) -> bool {
+        let own = match self {
+            Self::Number => types::INTEGER | types::FRACTION,
+            Self::Text => types::STRING,
+            Self::Flag => types::BOOLEAN,
+            Self::List => types::ARRAY,
+            Self::Object => types::OBJECT,
         };
-        types.iter().any(|t| names.contains(&t.as_str()))
+        types & own != 0
     }
 
     /// Whether it is the type of the value.

@@ -12,7 +12,7 @@ use super::predicate::predicate_of;
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Level;
-use conformant_rulebook::{Origin, Rule, Rulebook, items_at};
+use conformant_rulebook::{Origin, Place, Rule, Rulebook, items_at, types};
 use conformant_schema::Schemas;
 use serde_json::Value;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<
         return Vec::new();
     };
     let found = match &kind.page_of {
-        None => find(&kind.schema, site.pointer()),
+        None => Some(Place::root(&kind.schema).always().at(site.pointer())),
         // `/flows/*/status` stands at `/status` of an item.
         Some((item, key)) => {
             // One segment less where the page is the array.
@@ -91,11 +91,10 @@ fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<
             let below = site.pointer().splitn(above + 1, '/').nth(above);
             let below = below.unwrap_or_default();
             let item = rulebook.kinds.get(item);
-            item.and_then(|item| find(&item.schema, &format!("/{below}")))
+            item.map(|item| Place::root(&item.schema).always().at(&format!("/{below}")))
         }
     };
-    let mut layers = found.iter().flat_map(|found| &found.layers);
-    let words = layers.find_map(|layer| layer.get("enum")?.as_array());
+    let words = found.and_then(|place| place.all("enum").find_map(Value::as_array));
     words.cloned().unwrap_or_default()
 }
 
@@ -274,26 +273,26 @@ pub fn resolve_pointer(
 
 /// Every change that violates the schema of this property.
 pub fn schema_violations(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change> {
-    let schema = rulebook.schema_of(kind);
-    let Some(root) = schema else {
+    let Some(root) = rulebook.schema_of(kind) else {
         return Vec::new();
     };
-    let Some(found) = find(root, pointer) else {
-        return Vec::new();
-    };
+    let whole = Place::root(root).always();
     let mut changes = Vec::new();
-    if found.required {
+    if let Some((above, _)) = pointer.rsplit_once('/')
+        && let Some(name) = json::segments(pointer).last()
+        && whole.clone().at(above).requires(&name)
+    {
         changes.push(Change::Gone);
     }
-    let types = found.types();
-    let admits = |name: &str| types.is_empty() || types.iter().any(|t| t == name);
-    if !types.is_empty() && !admits("null") {
-        changes.push(Change::To(Value::Null));
-    }
-    // A number in place of a text and a text in place of a number come first: truthy comparisons accept those.
-    let other = Other::ALL.into_iter().find(|other| !other.is_among(&types));
-    if let Some(other) = other.filter(|_| !types.is_empty()) {
-        changes.push(Change::OtherType(other));
+    let found = whole.at(pointer);
+    if found.has("type") {
+        let types = found.constraints().types;
+        if types & types::NULL == 0 {
+            changes.push(Change::To(Value::Null));
+        }
+        // A number in place of a text and a text in place of a number come first: truthy comparisons accept those.
+        let other = Other::ALL.into_iter().find(|other| !other.is_among(types));
+        changes.extend(other.map(Change::OtherType));
     }
     if found.has("enum") {
         changes.push(Change::Foreign);
@@ -324,87 +323,6 @@ pub fn closed_object_pointer(rulebook: &Rulebook, kind: &str, rule: &str) -> Str
     let object = object.filter(|property| property.kind() == Some(kind));
     let pointer = object.and_then(Rule::pointer);
     pointer.unwrap_or_default().to_owned()
-}
-
-/// A property's schema with all schemas that are combined with it.
-#[derive(Debug)]
-struct Found<'a> {
-    layers: Vec<&'a Value>,
-    required: bool,
-}
-
-impl Found<'_> {
-    fn has(&self, keyword: &str) -> bool {
-        self.layers.iter().any(|layer| layer.get(keyword).is_some())
-    }
-
-    fn text(&self, keyword: &str) -> Option<&str> {
-        self.layers
-            .iter()
-            .find_map(|layer| layer.get(keyword)?.as_str())
-    }
-
-    fn types(&self) -> Vec<String> {
-        let of = |value: &Value| match value {
-            Value::String(name) => vec![name.clone()],
-            Value::Array(names) => names
-                .iter()
-                .filter_map(|n| n.as_str().map(str::to_owned))
-                .collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
-        };
-        self.layers
-            .iter()
-            .find_map(|layer| layer.get("type").map(of))
-            .unwrap_or_default()
-    }
-}
-
-/// Follows an instance pointer down a schema.
-fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
-    let mut found = Found {
-        layers: layers(root, root),
-        required: false,
-    };
-    for segment in json::segments(pointer) {
-        let mut next = Vec::new();
-        let mut required = false;
-        for layer in &found.layers {
-            let below = if segment == "*" {
-                layer
-                    .get("items")
-                    .or_else(|| layer.get("additionalProperties"))
-            } else {
-                layer.get("properties").and_then(|p| p.get(&segment))
-            };
-            next.extend(below.into_iter().flat_map(|b| layers(root, b)));
-            let names = layer.get("required").and_then(Value::as_array);
-            required |= names.is_some_and(|n| n.iter().any(|name| name.as_str() == Some(&segment)));
-        }
-        found = Found {
-            layers: next,
-            required,
-        };
-    }
-    (!found.layers.is_empty()).then_some(found)
-}
-
-/// A schema and the schemas that it references.
-pub(super) fn layers<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
-    const DEPTH_MAX: usize = 16;
-    let mut layers = vec![schema];
-    let mut current = schema;
-    while let Some(reference) = current.get("$ref").and_then(Value::as_str) {
-        let Some(target) = reference.strip_prefix('#').and_then(|p| root.pointer(p)) else {
-            break;
-        };
-        layers.push(target);
-        current = target;
-        if layers.len() > DEPTH_MAX {
-            break;
-        }
-    }
-    layers
 }
 
 #[cfg(test)]

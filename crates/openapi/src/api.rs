@@ -409,9 +409,6 @@ fn operation<'d>(
         ));
     }
     let (answer, has_link_header) = answer(schemas.doc, part, path);
-    let security = part.get("security").or_else(|| root.get("security"));
-    let alternatives: Vec<Part<'_>> = security.into_iter().flat_map(|s| s.items()).collect();
-    let is_open = alternatives.iter().any(|one| one.node.members().is_empty());
     Ok(Operation {
         id,
         method,
@@ -422,8 +419,15 @@ fn operation<'d>(
         answer,
         has_link_header,
         error: error(schemas.doc, part),
-        is_secured: !alternatives.is_empty() && !is_open,
+        is_secured: is_secured(root, part),
     })
+}
+
+/// Whether an operation needs credentials: one set of them, in every alternative.
+pub(crate) fn is_secured(root: &Part<'_>, operation: &Part<'_>) -> bool {
+    let security = operation.get("security").or_else(|| root.get("security"));
+    let mut alternatives = security.into_iter().flat_map(|s| s.items()).peekable();
+    alternatives.peek().is_some() && alternatives.all(|one| !one.node.members().is_empty())
 }
 
 fn example(part: &Part<'_>) -> Option<Value> {

@@ -174,14 +174,10 @@ impl<'d> Part<'d> {
     }
 
     pub(crate) fn as_bool(&self) -> Option<bool> {
-        match self.node.content {
-            Content::Bool(value) => Some(value),
-            Content::Null
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_)
-            | Content::Map(_) => None,
-        }
+        let Content::Bool(value) = self.node.content else {
+            return None;
+        };
+        Some(value)
     }
 
     /// Whether a member is `true`.

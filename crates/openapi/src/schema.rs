@@ -1,6 +1,8 @@
 //! Schemas of the document in the form of the rulebook: references and `allOf` folded in, OpenAPI 3.0 written as JSON Schema.
 //!
 //! - What the rulebook's schemas cannot say is left out: formats that are not checked, patterns of other regular expressions.
+//! - It reads the tree of the document, not `Resolved`, because it writes a schema: each part that is left out is a
+//!   problem with its line, and OpenAPI 3.0 has other keywords.
 //! - A schema that contains itself is cut where it begins again. Work is limited for the document as a whole.
 
 use crate::document::{Document, Part};

@@ -3,7 +3,7 @@
 //! - Schemas are self-contained: references and `allOf` are folded in.
 //! - A schema that contains itself is cut where it begins again.
 
-use crate::api::{Api, names_in};
+use crate::api::{Api, is_secured, names_in};
 use crate::document::{Document, Part};
 use crate::schema::{Schemas, Side};
 use crate::{service_name, unsupported};
@@ -134,18 +134,11 @@ impl<'d> Reader<'_, 'd> {
     fn operation(&self, method: &str, path: &str) -> SurfaceOperation {
         let written = self.part.text("operationId").map(kebab);
         let id = written.filter(|id| !id.is_empty());
-        let security = self
-            .part
-            .get("security")
-            .or_else(|| self.root.get("security"));
-        let mut alternatives = security.into_iter().flat_map(|s| s.items()).peekable();
-        let is_secured =
-            alternatives.peek().is_some() && alternatives.all(|one| !one.node.members().is_empty());
         SurfaceOperation {
             id: id.unwrap_or_else(|| kebab(&format!("{method}-{path}"))),
             method: method.to_owned(),
             path: path.to_owned(),
-            is_secured,
+            is_secured: is_secured(self.root, self.part),
             parameters: self.parameters(),
             body: self.body(),
             answers: self.answers(),

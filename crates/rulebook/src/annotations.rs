@@ -3,10 +3,10 @@
 //!
 //! Invariants that use them are predicates of the judge.
 
+use super::Place;
 use super::draft::{Draft, File};
 use super::model::{Kind, Service};
 use super::problems::suggest;
-use super::reach;
 use super::service::ServiceIndex;
 use conformant_base::json;
 use conformant_yaml::Node;
@@ -363,8 +363,12 @@ impl Checked<'_> {
         for (at, from) in &about.default_from {
             let (kind, field) = from.rsplit_once('/').unwrap_or((from, ""));
             let known = self.kinds.get(kind);
-            let leads =
-                known.is_some_and(|k| reach::reaches(&k.schema, &format!("/{field}")).is_ok());
+            let leads = known.is_some_and(|k| {
+                Place::root(&k.schema)
+                    .any()
+                    .reaches(&format!("/{field}"))
+                    .is_ok()
+            });
             if !leads {
                 problems.push((in_file(at), format!("`{from}` does not resolve")));
             }
@@ -395,10 +399,14 @@ impl Checked<'_> {
     }
 
     fn missing(&self, place: &str, at: &str) -> Option<(String, String)> {
-        reach::reaches(&self.kind.schema, at).err().map(|_| {
-            let message = format!("`{at}` does not resolve in {}", self.kind.name);
-            (place.to_owned(), message)
-        })
+        Place::root(&self.kind.schema)
+            .any()
+            .reaches(at)
+            .err()
+            .map(|_| {
+                let message = format!("`{at}` does not resolve in {}", self.kind.name);
+                (place.to_owned(), message)
+            })
     }
 }
 

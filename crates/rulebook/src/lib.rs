@@ -18,8 +18,8 @@ pub mod open_points;
 mod openapi;
 pub mod paging;
 mod problems;
-pub mod reach;
 mod requests;
+mod resolved;
 mod rule_files;
 pub mod rules;
 pub mod scenario;
@@ -48,6 +48,7 @@ pub use model::{
 pub use names::{KindPointers, OperationParts, References};
 pub use problems::{Problem, Problems};
 pub use requests::advice_rule_id;
+pub use resolved::{Constraints, Place, Resolved, type_of, types};
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
 pub use sources::hex;
 pub use spelling::{Interpolation, Shift, duration, interpolations, kebab, shift};

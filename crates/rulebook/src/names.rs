@@ -3,12 +3,12 @@
 //! A predicate collects [`References`] when it is read. They are resolved once all operations and resource types are
 //! known. Each reference that resolves to nothing is a problem with its place.
 
+use super::Place;
 use super::check::Subject;
 use super::draft::{Draft, File};
 use super::hooks::Hook;
 use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
-use super::reach;
 use std::collections::BTreeMap;
 
 /// What the parameters of one predicate refer to.
@@ -312,7 +312,8 @@ impl Resolver<'_> {
         let pointer = &named.name;
         let mut kinds = self.kinds.values();
         let leads = |kind: &Kind| {
-            event_version(&kind.name).is_some() && reach::reaches(&kind.schema, pointer).is_ok()
+            event_version(&kind.name).is_some()
+                && Place::root(&kind.schema).any().reaches(pointer).is_ok()
         };
         if !pointer.starts_with('/') || !kinds.any(leads) {
             let message = format!("`{pointer}` does not resolve in any event");
@@ -335,12 +336,12 @@ impl Resolver<'_> {
             self.draft.problems.push(problem);
             return;
         }
-        if let Err((segment, others)) = reach::reaches(&known.schema, pointer) {
+        if let Err((segment, others)) = Place::root(&known.schema).any().reaches(pointer) {
             let kind = &known.name;
             let message =
                 format!("`{pointer}` does not resolve in {kind}: there is no `{segment}`");
             let problem = self.file.problem(&at, message);
-            let help = suggest(&segment, others.iter().map(String::as_str));
+            let help = suggest(&segment, others.iter().copied());
             self.draft.problems.push(match help {
                 Some(help) => problem.help(help),
                 None => problem,

@@ -3,7 +3,7 @@
 //! The documents do not define the XML. Names and texts are converted as they are, types
 //! come from the schema. A text that does not match its type stays a text and is judged as one.
 
-use crate::reach;
+use crate::{Place, Resolved, types};
 use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -64,11 +64,7 @@ pub fn to_value(xml: &[u8], schema: Option<&Value>) -> Result<Value, XmlFault> {
     let element = read(xml)?;
     let free = Value::Bool(true);
     let root = schema.unwrap_or(&free);
-    Ok(convert(
-        root,
-        &reach::applicable_schemas(root, root),
-        &element,
-    ))
+    Ok(convert(&Place::root(root).any(), &element))
 }
 
 /// The decoded text: by its byte order mark, else by its declaration, else as UTF-8 (XML 1.0, 4.3.3).
@@ -210,72 +206,37 @@ fn unescaped(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The types that a schema allows at a place; all without a schema.
-struct Allowed {
-    types: Vec<String>,
-}
-
-impl Allowed {
-    fn from_schemas(applying: &[&Value]) -> Self {
-        let mut types = Vec::new();
-        for schema in applying {
-            match schema.get("type") {
-                Some(Value::String(one)) => types.push(one.clone()),
-                Some(Value::Array(several)) => {
-                    types.extend(several.iter().filter_map(Value::as_str).map(str::to_owned));
-                }
-                Some(_) | None => {}
-            }
-            let values = schema.get("enum").and_then(Value::as_array);
-            let values = values.into_iter().flatten().chain(schema.get("const"));
-            types.extend(values.map(|v| conformant_base::json::type_name(v).to_owned()));
-            if schema.get("properties").is_some() {
-                types.push("object".to_owned());
-            }
-        }
-        Self { types }
-    }
-
-    fn is_unrestricted(&self) -> bool {
-        self.types.is_empty()
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.types.iter().any(|t| t == name)
-    }
-}
-
-fn convert(root: &Value, applying: &[&Value], element: &Element) -> Value {
-    let allowed = Allowed::from_schemas(applying);
+fn convert(place: &Resolved<'_>, element: &Element) -> Value {
+    let allowed = place.possible_types();
     if element.is_nil {
         return Value::Null;
     }
     let hint = element.r#type.as_deref();
-    if allowed.has("array") || (allowed.is_unrestricted() && hint == Some("array")) {
-        let below = reach::items(root, applying);
-        let items = element.children.iter().map(|c| convert(root, &below, c));
+    if allowed & types::ARRAY != 0 || (allowed == types::NONE && hint == Some("array")) {
+        let below = place.items().any();
+        let items = element.children.iter().map(|c| convert(&below, c));
         return Value::Array(items.collect());
     }
     // JSON has no text between members, so the element stays a text.
-    let is_mixed = !element.text.trim().is_empty() && !allowed.has("string");
-    if element.children.is_empty() || (is_mixed && allowed.has("object")) {
-        return scalar(&allowed, element);
+    let is_mixed = !element.text.trim().is_empty() && allowed & types::STRING == 0;
+    if element.children.is_empty() || (is_mixed && allowed & types::OBJECT != 0) {
+        return scalar(allowed, element);
     }
-    object(root, applying, element)
+    object(place, element)
 }
 
-fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
+fn object(place: &Resolved<'_>, element: &Element) -> Value {
     let mut members: Map<String, Value> = Map::new();
     let mut repeated: Vec<&str> = Vec::new();
     for child in &element.children {
-        let below = reach::member(root, applying, &child.name);
-        let is_list = Allowed::from_schemas(&below).has("array");
+        let below = place.member(&child.name).any();
+        let is_list = below.possible_types() & types::ARRAY != 0;
         // A list may be repeated elements without an element around them.
         let is_bare_item = is_list && child.children.is_empty() && !child.text.trim().is_empty();
         let value = if is_bare_item {
-            Value::Array(vec![convert(root, &reach::items(root, &below), child)])
+            Value::Array(vec![convert(&below.items().any(), child)])
         } else {
-            convert(root, &below, child)
+            convert(&below, child)
         };
         match members.get_mut(&child.name) {
             None => {
@@ -302,18 +263,18 @@ fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
     Value::Object(members)
 }
 
-fn scalar(allowed: &Allowed, element: &Element) -> Value {
+fn scalar(allowed: u8, element: &Element) -> Value {
     let text = element.text.as_str();
     let word = text.trim();
     let hint = element.r#type.as_deref().unwrap_or_default();
     if word.is_empty() {
-        return match (allowed.has("null"), allowed.has("object")) {
+        return match (allowed & types::NULL != 0, allowed & types::OBJECT != 0) {
             (true, _) => Value::Null,
             (false, true) => Value::Object(Map::new()),
             (false, false) => Value::String(text.to_owned()),
         };
     }
-    if allowed.has("boolean") || (allowed.is_unrestricted() && hint == "boolean") {
+    if allowed & types::BOOLEAN != 0 || (allowed == types::NONE && hint == "boolean") {
         match word {
             // XML Schema, part 2: both spellings are booleans.
             "true" | "1" => return Value::Bool(true),
@@ -321,11 +282,10 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
             _ => {}
         }
     }
-    let is_number = allowed.has("integer")
-        || allowed.has("number")
-        || (allowed.is_unrestricted() && matches!(hint, "integer" | "float" | "decimal"));
+    let is_number = allowed & (types::INTEGER | types::FRACTION) != 0
+        || (allowed == types::NONE && matches!(hint, "integer" | "float" | "decimal"));
     // An identifier such as 57e8 remains a text where texts are allowed.
-    let is_read = |number: &Number| !allowed.has("string") || number.to_string() == word;
+    let is_read = |number: &Number| allowed & types::STRING == 0 || number.to_string() == word;
     if is_number
         && let Ok(number) = word.parse::<Number>()
         && is_read(&number)

@@ -5,7 +5,7 @@ use super::Violation;
 use super::defect::Defect;
 use conformant_base::json;
 use conformant_record::Level;
-use conformant_rulebook::{RULE_KEY, Rulebook, reach};
+use conformant_rulebook::{Place, RULE_KEY, Rulebook};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -70,26 +70,11 @@ pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect
 fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     let (parent, name) = pointer.rsplit_once('/')?;
     let members = json::get(value, parent)?.as_object()?;
-    let mut applying = reach::applicable_schemas(root, root);
-    let mut here = value;
-    for segment in json::segments(parent) {
-        applying = if here.is_array() {
-            reach::items(root, &applying)
-        } else {
-            reach::member(root, &applying, &segment)
-        };
-        here = json::get(here, &json::join("", &segment))?;
-    }
-    let is_listed = |key: &str| {
-        applying
-            .iter()
-            .any(|s| s.get("properties").is_some_and(|p| p.get(key).is_some()))
-    };
-    let unlisted: Vec<&str> = members
-        .keys()
-        .map(String::as_str)
-        .filter(|key| !is_listed(key))
-        .collect();
+    let resolved = Place::root(root).any();
+    let steps = resolved.clone().along(value, parent);
+    let here = steps.last().unwrap_or(resolved);
+    let names = members.keys().map(String::as_str);
+    let unlisted: Vec<&str> = names.filter(|key| !here.lists(key)).collect();
     let name = name.replace("~1", "/").replace("~0", "~");
     let near = similar::get_close_matches(name.as_str(), &unlisted, 1, MISNAMED_LIKENESS);
     near.first().map(|key| json::join(parent, key))
@@ -113,21 +98,9 @@ impl Defect {
 /// Rule of the deepest property on the path. A document that is not an object breaks the rule of its
 /// first required field.
 fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
-    let mut applying = reach::applicable_schemas(root, root);
-    let mut rule = None;
-    let mut here = Some(value);
-    for segment in json::segments(pointer) {
-        let is_array = here.is_some_and(Value::is_array);
-        applying = if is_array {
-            reach::items(root, &applying)
-        } else {
-            reach::member(root, &applying, &segment)
-        };
-        here = here.and_then(|v| json::get(v, &json::join("", &segment)));
-        let named = |s: &&Value| s.get(RULE_KEY).and_then(Value::as_str).map(str::to_owned);
-        rule = applying.iter().find_map(named).or(rule);
-    }
-    rule.or_else(|| first_rule(root))
+    let steps = Place::root(root).any().along(value, pointer);
+    let rule = steps.filter_map(|place| place.rule()).last();
+    rule.map(str::to_owned).or_else(|| first_rule(root))
 }
 
 /// The rule that a completely different document breaks: that of the first required field.
@@ -139,16 +112,11 @@ pub fn rule_of_whole(rulebook: &Rulebook, kind: &str) -> Option<String> {
 }
 
 fn first_rule(root: &Value) -> Option<String> {
-    let applying = reach::applicable_schemas(root, root);
-    let named = |schema: &&Value| {
-        let properties = schema.get("properties")?.as_object()?;
-        let required = schema.get("required").and_then(Value::as_array);
-        let first = required.into_iter().flatten().find_map(Value::as_str);
-        first
-            .and_then(|name| properties.get(name))
-            .into_iter()
-            .chain(properties.values())
-            .find_map(|p| p.get(RULE_KEY)?.as_str().map(str::to_owned))
-    };
-    applying.iter().find_map(named)
+    let place = Place::root(root).any();
+    let mut names = place.required().chain(place.listed());
+    let rule = names.find_map(|name| {
+        let mut properties = place.properties(name);
+        properties.find_map(|(property, _)| property.get(RULE_KEY)?.as_str())
+    });
+    rule.map(str::to_owned)
 }

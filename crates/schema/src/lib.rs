@@ -56,10 +56,24 @@ pub struct Examination {
 /// Compiled schemas of one rulebook, created on first use and shared between threads.
 #[derive(Default)]
 pub struct Schemas {
-    compiled: RwLock<BTreeMap<String, Arc<Compiled>>>,
+    compiled: Cache<Compiled>,
     payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
     /// Example documents by schema.
-    examples: RwLock<BTreeMap<String, Arc<Value>>>,
+    examples: Cache<Value>,
+}
+
+type Cache<T> = RwLock<BTreeMap<String, Arc<T>>>;
+
+/// The value of that name, made on first use. It is made without a lock, because this may take long.
+fn once<T>(cache: &Cache<T>, name: &str, make: impl FnOnce() -> T) -> Arc<T> {
+    let known = cache.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(name) {
+        return Arc::clone(known);
+    }
+    drop(known);
+    let made = Arc::new(make());
+    let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(cache.entry(name.to_owned()).or_insert(made))
 }
 
 /// One compiled schema.
@@ -76,41 +90,15 @@ impl fmt::Debug for Schemas {
 
 impl Schemas {
     fn compiled(&self, name: &str, schema: &Value) -> Arc<Compiled> {
-        let known = self
-            .compiled
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-            .cloned();
-        known.unwrap_or_else(|| {
-            let made = Arc::new(Compiled {
-                validator: compile(schema).expect("the loader refuses invalid schemas"),
-                places: Places::new(schema),
-            });
-            let mut compiled = self
-                .compiled
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(compiled.entry(name.to_owned()).or_insert(made))
+        once(&self.compiled, name, || Compiled {
+            validator: compile(schema).expect("the loader refuses invalid schemas"),
+            places: Places::new(schema),
         })
     }
 
     /// An example document of a schema, created on first use.
     pub fn example(&self, kind: &str, make: impl FnOnce() -> Value) -> Arc<Value> {
-        let known = self
-            .examples
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(kind)
-            .cloned();
-        known.unwrap_or_else(|| {
-            let made = Arc::new(make());
-            let mut all = self
-                .examples
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(all.entry(kind.to_owned()).or_insert(made))
-        })
+        once(&self.examples, kind, make)
     }
 
     /// Validates a document as a representation of `kind`; `None` if the kind is unknown.

@@ -6,7 +6,7 @@
 use super::DEFECTS_MAX;
 use super::defect::{Defect, EXTRA_FIELDS_MAX};
 use conformant_base::json;
-use conformant_rulebook::{OTHER_FIELDS_KEY, RULE_KEY, reach};
+use conformant_rulebook::{OTHER_FIELDS_KEY, Place, RULE_KEY, Resolved};
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -54,14 +54,13 @@ impl Places {
     /// Flattens a bundled schema.
     pub(super) fn new(root: &Value) -> Self {
         let mut survey = Survey {
-            root,
             rules: BTreeSet::new(),
             places: Vec::new(),
             known: BTreeMap::new(),
         };
         survey.rules_in(root);
         let rules: Vec<String> = survey.rules.iter().map(|rule| (*rule).to_owned()).collect();
-        survey.place(&reach::applicable_schemas(root, root));
+        survey.place(&Place::root(root).any());
         Self {
             places: survey.places,
             rules,
@@ -94,7 +93,6 @@ impl Places {
 
 /// Builder of [`Places`].
 struct Survey<'a> {
-    root: &'a Value,
     rules: BTreeSet<&'a str>,
     places: Vec<SchemaNode>,
     /// Places by the addresses of the schemas that apply there.
@@ -120,9 +118,8 @@ impl<'a> Survey<'a> {
     }
 
     /// The place to which these schemas apply.
-    fn place(&mut self, applying: &[&'a Value]) -> usize {
-        let key = applying.iter().map(|schema| std::ptr::from_ref(*schema));
-        let key: Vec<*const Value> = key.collect();
+    fn place(&mut self, resolved: &Resolved<'a>) -> usize {
+        let key = resolved.key();
         if let Some(place) = self.known.get(&key) {
             return *place;
         }
@@ -130,55 +127,41 @@ impl<'a> Survey<'a> {
         self.known.insert(key, index);
         self.places.push(SchemaNode::default());
         let mut place = SchemaNode {
-            no_others: applying
-                .iter()
-                .find_map(|s| self.named(s, OTHER_FIELDS_KEY)),
-            json_text: applying.iter().any(|s| holds_json(s)),
+            no_others: resolved.rule_of_others().and_then(|rule| self.index(rule)),
+            json_text: resolved
+                .all("contentMediaType")
+                .any(|media_type| media_type == "application/json"),
             ..SchemaNode::default()
         };
-        let names: BTreeSet<String> = reach::listed(applying).into_iter().collect();
-        for name in names {
-            let below = reach::member(self.root, applying, &name);
-            let member = Member {
-                place: self.place(&below),
+        for name in resolved.listed() {
+            let mut member = Member {
+                place: self.place(&resolved.member(name).any()),
                 rules: Vec::new(),
             };
-            place.members.insert(name, member);
+            for (property, is_required) in resolved.properties(name) {
+                let rule = property.get(RULE_KEY).and_then(Value::as_str);
+                let Some(rule) = rule.and_then(|rule| self.index(rule)) else {
+                    continue;
+                };
+                if is_required || is_forbidden(property) {
+                    place.always_judged.push(rule);
+                } else {
+                    member.rules.push(rule);
+                }
+            }
+            place.members.insert(name.to_owned(), member);
         }
-        for schema in applying {
-            self.note_rules(schema, &mut place);
-        }
-        place.others = self.place_where_any(&reach::others(self.root, applying));
-        place.items = self.place_where_any(&reach::items(self.root, applying));
+        place.others = self.place_where_any(&resolved.others().any());
+        place.items = self.place_where_any(&resolved.items().any());
         self.places[index] = place;
         index
     }
 
-    fn place_where_any(&mut self, applying: &[&'a Value]) -> Option<usize> {
-        (!applying.is_empty()).then(|| self.place(applying))
+    fn place_where_any(&mut self, resolved: &Resolved<'a>) -> Option<usize> {
+        (!resolved.is_empty()).then(|| self.place(resolved))
     }
 
-    /// Adds the rules of the members that one schema lists.
-    fn note_rules(&self, schema: &Value, place: &mut SchemaNode) {
-        let required = schema.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| {
-            required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
-        };
-        let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
-            let Some(rule) = self.named(property, RULE_KEY) else {
-                continue;
-            };
-            if is_required(name) || is_forbidden(property) {
-                place.always_judged.push(rule);
-            } else if let Some(member) = place.members.get_mut(name) {
-                member.rules.push(rule);
-            }
-        }
-    }
-
-    fn named(&self, schema: &Value, key: &str) -> Option<usize> {
-        let rule = schema.get(key)?.as_str()?;
+    fn index(&self, rule: &str) -> Option<usize> {
         self.rules.iter().position(|known| *known == rule)
     }
 }
@@ -189,10 +172,6 @@ fn is_forbidden(schema: &Value) -> bool {
         .get("not")
         .and_then(Value::as_object)
         .is_some_and(Map::is_empty)
-}
-
-fn holds_json(schema: &Value) -> bool {
-    schema.get("contentMediaType").and_then(Value::as_str) == Some("application/json")
 }
 
 /// A walk in progress.

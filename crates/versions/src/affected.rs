@@ -243,49 +243,16 @@ pub fn affected_payload(change: &Change, kind: &str, payload: &Value) -> bool {
     if kind != old && kind != new {
         return false;
     }
-    match change.coordinates.what {
-        What::EnumValue => json::expand(payload, pointer).iter().any(|(_, found)| {
-            change
-                .value
-                .as_ref()
-                .is_some_and(|value| json::equal(found, value))
-        }),
-        What::Property | What::ClosedProperty | What::Required => {
-            let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
-            json::expand(payload, parent)
-                .iter()
-                .any(|(_, found)| found.is_object())
-        }
-        What::Words => false,
-        What::OtherFields
-        | What::Enumeration
-        | What::Type
-        | What::Bound
-        | What::Form
-        | What::Shape
-        | What::Default
-        | What::Representation
-        | What::Operation
-        | What::Address
-        | What::PathVersion
-        | What::Parameter
-        | What::Echo
-        | What::Credentials
-        | What::Encoding
-        | What::Answer
-        | What::ListKey
-        | What::EventVersion
-        | What::ReleasedVersion
-        | What::EventType
-        | What::EventSchema
-        | What::Rule
-        | What::RuleOnOpenPoint
-        | What::RuleLimit
-        | What::Level
-        | What::OpenPoint
-        | What::Scenario
-        | What::Statement
-        | What::OpenStatement
-        | What::Narrative => !json::expand(payload, pointer).is_empty(),
-    }
+    let what = change.coordinates.what;
+    let is_of_object = matches!(what, What::Property | What::ClosedProperty | What::Required);
+    let place = match pointer.rsplit_once('/') {
+        Some((parent, _)) if is_of_object => parent,
+        _ => pointer,
+    };
+    let mut found = json::expand(payload, place).into_iter();
+    found.any(|(_, found)| match &change.value {
+        Some(value) if what == What::EnumValue => json::equal(found, value),
+        _ if is_of_object => found.is_object(),
+        _ => !matches!(what, What::EnumValue | What::Words),
+    })
 }

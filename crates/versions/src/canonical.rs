@@ -3,6 +3,8 @@
 //! - `anyOf` of a type and null becomes a list of types, and a constant a list of one value.
 //! - An exclusive bound of integers becomes an inclusive one.
 //! - What cannot be simplified is kept. The accepted values never change.
+//! - It does not use `Resolved`: both schemas may be foreign, and every keyword is compared, not only the limits that a
+//!   reader of our own schemas decides by. A branch that cannot be folded exactly has to stay a branch.
 
 use super::texts::Texts;
 use conformant_base::json::equal;

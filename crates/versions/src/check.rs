@@ -3,11 +3,11 @@
 use super::compat::{Documents, LevelVerdict, relations, versions_of};
 use super::declared::Declaration;
 use super::released::Released;
-use conformant_base::text::{self, escape_line, safe_json};
+use super::render::lines_of;
+use conformant_base::text::{self, safe_json};
 use conformant_rulebook::{Compatibility, Rulebook, event_version};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 /// Level of an event that declares none, as in registries.
 pub const DEFAULT_LEVEL: Compatibility = Compatibility::Backward;
@@ -81,9 +81,6 @@ impl EventsCheck {
     }
 
     /// Lines for people.
-    ///
-    /// # Panics
-    /// Never: writing to a String succeeds.
     pub fn text(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         for version in &self.versions {
@@ -119,11 +116,7 @@ impl EventsCheck {
             text::count(self.versions.len(), "version"),
             text::count(self.problems.len(), "problem")
         ));
-        let mut out = String::new();
-        for line in lines {
-            writeln!(out, "{}", escape_line(&line)).expect("writing to a String succeeds");
-        }
-        out
+        lines_of(&lines)
     }
 
     /// The result as JSON.

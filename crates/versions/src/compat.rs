@@ -86,11 +86,7 @@ impl Relation {
         };
         let (before, after) = (applied(old.1), applied(new.1));
         let mut ledger = Ledger::default();
-        let place = |pointer: &str| Subject::Representation {
-            old: old.0.to_owned(),
-            new: new.0.to_owned(),
-            pointer: pointer.to_owned(),
-        };
+        let place = |pointer: &str| Subject::representation(old.0, new.0, pointer);
         // In this direction a required field that is removed counts on its own.
         schemas::alone(&mut ledger, (&before, &after), Direction::Request, &place);
         let changes = ledger.finish();

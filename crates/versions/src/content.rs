@@ -1,7 +1,7 @@
 //! Content models: whether objects that do not say so accept unlisted fields.
 
+use conformant_rulebook::Place;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 
 /// Maximum depth of references that are folded in.
 const DEPTH_MAX: usize = 24;
@@ -85,12 +85,12 @@ impl Closing<'_> {
             out.insert(key.clone(), value);
         }
         if closes {
-            let mut names = BTreeSet::new();
-            self.names(schema, 0, &mut names);
+            let mut names = Place::within(self.root, schema).any().listed();
+            names.sort_unstable();
             let listed = out.entry("properties").or_insert_with(|| json!({}));
             if let Value::Object(listed) = listed {
                 for name in names {
-                    listed.entry(name).or_insert(Value::Bool(true));
+                    listed.entry(name.to_owned()).or_insert(Value::Bool(true));
                 }
             }
             out.insert("additionalProperties".to_owned(), Value::Bool(false));
@@ -101,22 +101,6 @@ impl Closing<'_> {
     fn target(&self, schema: &Value) -> Option<&Value> {
         let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
         self.root.pointer(pointer)
-    }
-
-    /// The fields that any part of an object lists.
-    fn names(&self, schema: &Value, depth: usize, names: &mut BTreeSet<String>) {
-        if depth > DEPTH_MAX {
-            return;
-        }
-        let listed = schema.get("properties").and_then(Value::as_object);
-        names.extend(listed.into_iter().flat_map(Map::keys).cloned());
-        let branches = BRANCHES
-            .iter()
-            .filter_map(|key| schema.get(key)?.as_array());
-        let parts = IN_PLACE.iter().filter_map(|key| schema.get(key));
-        for part in branches.flatten().chain(parts).chain(self.target(schema)) {
-            self.names(part, depth + 1, names);
-        }
     }
 }
 

@@ -191,6 +191,20 @@ impl What {
 }
 
 impl Action {
+    /// Whether something appears or disappears.
+    pub(super) fn appears(is_there: bool) -> Self {
+        if is_there { Self::Added } else { Self::Removed }
+    }
+
+    /// How a part changes; `None` if it stays.
+    pub(super) fn of<T: PartialEq>(old: Option<&T>, new: Option<&T>) -> Option<Self> {
+        match (old, new) {
+            (a, b) if a == b => None,
+            (Some(_), Some(_)) => Some(Self::Changed),
+            (_, new) => Some(Self::appears(new.is_some())),
+        }
+    }
+
     /// Spelling in an id.
     pub fn word(self) -> &'static str {
         match self {

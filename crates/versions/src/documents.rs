@@ -58,9 +58,8 @@ fn document_units(ledger: &mut Ledger, old: &[Unit], new: &[Unit], classes: &Cla
 fn unit(ledger: &mut Ledger, old: Option<&Unit>, new: Option<&Unit>, classes: &Classes) {
     let Some(named) = old.or(new) else { return };
     let action = match (old, new) {
-        (None, _) => Action::Added,
-        (_, None) => Action::Removed,
         (Some(_), Some(_)) => Action::Changed,
+        (_, new) => Action::appears(new.is_some()),
     };
     let class = classes.get(&(named.document, named.hash.clone()));
     let what = match class {

@@ -47,11 +47,7 @@ fn versions(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         if event_version(&name).is_none() {
             continue;
         }
-        let subject = Subject::Representation {
-            old: name.clone(),
-            new: name.clone(),
-            pointer: String::new(),
-        };
+        let subject = Subject::representation(&name, &name, "");
         let (what, action) = match (old.kinds.get(&name), new.kinds.get(&name)) {
             (None, _) => (What::EventVersion, Action::Added),
             (_, None) => (What::EventVersion, Action::Removed),

@@ -121,6 +121,15 @@ impl fmt::Display for Subject {
 }
 
 impl Subject {
+    /// A place in a representation that has these names.
+    pub(super) fn representation(old: &str, new: &str, pointer: &str) -> Self {
+        Self::Representation {
+            old: old.to_owned(),
+            new: new.to_owned(),
+            pointer: pointer.to_owned(),
+        }
+    }
+
     /// The place as a path for an id.
     fn path(&self) -> Vec<String> {
         let mut path: Vec<String> = Vec::new();
@@ -215,8 +224,8 @@ impl Note {
     }
 
     /// Sets the old and new content.
-    pub(super) fn between(mut self, old: Option<String>, new: Option<String>) -> Self {
-        (self.old, self.new) = (old, new);
+    pub(super) fn between<T: Into<String>>(mut self, old: Option<T>, new: Option<T>) -> Self {
+        (self.old, self.new) = (old.map(Into::into), new.map(Into::into));
         self
     }
 
@@ -389,12 +398,8 @@ mod tests {
     use serde_json::json;
 
     fn place(pointer: &str) -> Subject {
-        let kind = "events/MessageSent/5".to_owned();
-        Subject::Representation {
-            old: kind.clone(),
-            new: kind,
-            pointer: pointer.to_owned(),
-        }
+        let kind = "events/MessageSent/5";
+        Subject::representation(kind, kind, pointer)
     }
 
     fn removed(value: &serde_json::Value) -> Note {

@@ -68,7 +68,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Difference between an older and a newer version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -147,11 +147,7 @@ pub fn kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Comparison, Co
 /// Compares two self-contained JSON Schemas of data in that direction.
 pub fn schemas(old: &Value, new: &Value, direction: Direction) -> Comparison {
     let mut ledger = Ledger::default();
-    let place = |pointer: &str| Subject::Representation {
-        old: "schema".to_owned(),
-        new: "schema".to_owned(),
-        pointer: pointer.to_owned(),
-    };
+    let place = |pointer: &str| Subject::representation("schema", "schema", pointer);
     schemas::alone(&mut ledger, (old, new), direction, &place);
     Comparison::of("old", "new", ledger)
 }
@@ -213,30 +209,18 @@ impl Comparison {
             new: new.to_owned(),
             summary,
             changes,
-            stale: Vec::new(),
-            scenarios: Vec::new(),
-            fixtures: Vec::new(),
-            broken: Vec::new(),
-            levels: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Names of the representations of changes, older and newer.
     pub fn kinds(&self) -> BTreeSet<&str> {
-        let named = self
-            .changes
-            .iter()
-            .filter_map(|change| match &change.subject {
-                Subject::Representation { old, new, .. } => Some([old.as_str(), new.as_str()]),
-                Subject::Operation { .. }
-                | Subject::Parameter { .. }
-                | Subject::PathVersion { .. }
-                | Subject::Rule(_)
-                | Subject::OpenPoint(_)
-                | Subject::EventType(_)
-                | Subject::Scenario(_)
-                | Subject::Statement { .. } => None,
-            });
+        let named = self.changes.iter().filter_map(|change| {
+            let Subject::Representation { old, new, .. } = &change.subject else {
+                return None;
+            };
+            Some([old.as_str(), new.as_str()])
+        });
         named.flatten().collect()
     }
 

@@ -31,7 +31,7 @@ pub fn openapi(old: (&str, &Surface), new: (&str, &Surface)) -> Comparison {
             (before, after) => {
                 let note = Note::new(
                     What::Operation,
-                    appears(after.is_some()),
+                    Action::appears(after.is_some()),
                     Direction::Request,
                 );
                 pair.note(note.between(before.map(shown), after.map(shown)));
@@ -68,15 +68,6 @@ fn pairs<'a>(old: &'a [SurfaceOperation], new: &'a [SurfaceOperation]) -> Vec<Fo
         .collect();
     all.extend(left.into_iter().map(|after| (None, Some(after))));
     all
-}
-
-/// Added if it is there now, removed otherwise.
-fn appears(is_there: bool) -> Action {
-    if is_there {
-        Action::Added
-    } else {
-        Action::Removed
-    }
 }
 
 fn shown(operation: &SurfaceOperation) -> String {
@@ -116,7 +107,7 @@ impl Pair<'_> {
             self.note(note.between(Some(shown(old)), Some(shown(new))));
         }
         if old.is_secured != new.is_secured {
-            let action = appears(new.is_secured);
+            let action = Action::appears(new.is_secured);
             self.note(Note::new(What::Credentials, action, Direction::Request));
         }
         self.parameters(old, new);
@@ -134,7 +125,7 @@ impl Pair<'_> {
             let location = |p: Option<&SurfaceParameter>| p.map(|p| format!("in the {}", p.place));
             let request = |what, action| Note::new(what, action, Direction::Request);
             if a.is_none() || b.is_none() {
-                let note = request(What::Parameter, appears(b.is_some()));
+                let note = request(What::Parameter, Action::appears(b.is_some()));
                 self.ledger
                     .note(&place(""), note.between(location(a), location(b)));
             }
@@ -152,7 +143,7 @@ impl Pair<'_> {
 
     fn required(&mut self, subject: &Subject, before: bool, after: bool) {
         if before != after {
-            let action = appears(after);
+            let action = Action::appears(after);
             self.ledger.note(
                 subject,
                 Note::new(What::Required, action, Direction::Request),
@@ -164,7 +155,11 @@ impl Pair<'_> {
         let place = self.parameter_place(BODY);
         let (old, new) = (old.body.as_ref(), new.body.as_ref());
         if old.is_some() != new.is_some() {
-            let note = Note::new(What::Parameter, appears(new.is_some()), Direction::Request);
+            let note = Note::new(
+                What::Parameter,
+                Action::appears(new.is_some()),
+                Direction::Request,
+            );
             self.ledger.note(&place(""), note);
         }
         self.required(
@@ -182,16 +177,15 @@ impl Pair<'_> {
         let statuses: BTreeSet<&String> = old.answers.keys().chain(new.answers.keys()).collect();
         for status in statuses {
             let name = format!("{}/{}/{status}", self.service, self.id);
-            let place = |pointer: &str| Subject::Representation {
-                old: name.clone(),
-                new: name.clone(),
-                pointer: pointer.to_owned(),
-            };
+            let place = |pointer: &str| Subject::representation(&name, &name, pointer);
             match (old.answers.get(status), new.answers.get(status)) {
                 (Some(old), Some(new)) => self.media(old, new, What::Answer, status, &place),
                 (_, after) => {
-                    let note =
-                        Note::new(What::Answer, appears(after.is_some()), Direction::Response);
+                    let note = Note::new(
+                        What::Answer,
+                        Action::appears(after.is_some()),
+                        Direction::Response,
+                    );
                     self.note(note.detail(status));
                 }
             }
@@ -218,7 +212,7 @@ impl Pair<'_> {
                 (Some(a), Some(b)) => schemas::alone(self.ledger, (a, b), direction, place),
                 (_, after) => {
                     let detail = format!("{status} {media}");
-                    let note = Note::new(what, appears(after.is_some()), direction);
+                    let note = Note::new(what, Action::appears(after.is_some()), direction);
                     self.note(note.detail(detail.trim()));
                 }
             }

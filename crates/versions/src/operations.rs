@@ -29,11 +29,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 }
                 .compare(),
                 (before, after) => {
-                    let action = if after.is_some() {
-                        Action::Added
-                    } else {
-                        Action::Removed
-                    };
+                    let action = Action::appears(after.is_some());
                     let note = Note::new(What::Operation, action, Direction::Request)
                         .between(before.map(address), after.map(address));
                     ledger.note(&subject, note);
@@ -109,42 +105,24 @@ impl Pair<'_> {
         let (old, new) = (self.old.1, self.new.1);
         self.address();
         if old.summary != new.summary {
-            self.note(
-                What::Words,
-                Action::Changed,
-                Direction::Request,
-                Some(&old.summary),
-                Some(&new.summary),
-            );
+            let note = Note::new(What::Words, Action::Changed, Direction::Request);
+            self.note(note.between(Some(&old.summary), Some(&new.summary)));
         }
         if old.secured != new.secured {
-            let action = if new.secured {
-                Action::Added
-            } else {
-                Action::Removed
-            };
-            self.note(What::Credentials, action, Direction::Request, None, None);
+            let action = Action::appears(new.secured);
+            self.note(Note::new(What::Credentials, action, Direction::Request));
         }
         self.encodings();
-        self.answer("accepted", old.response.as_deref(), new.response.as_deref());
-        self.answer("refused", old.error.as_deref(), new.error.as_deref());
+        self.answer("accepted", old.response.as_ref(), new.response.as_ref());
+        self.answer("refused", old.error.as_ref(), new.error.as_ref());
         if old.list_key != new.list_key && old.response.is_some() && new.response.is_some() {
-            let (a, b) = (old.list_key.as_deref(), new.list_key.as_deref());
-            self.note(What::ListKey, Action::Changed, Direction::Response, a, b);
+            let note = Note::new(What::ListKey, Action::Changed, Direction::Response);
+            self.note(note.between(old.list_key.as_deref(), new.list_key.as_deref()));
         }
         self.parameters();
     }
 
-    fn note(
-        &mut self,
-        what: What,
-        action: Action,
-        direction: Direction,
-        old: Option<&str>,
-        new: Option<&str>,
-    ) {
-        let note = Note::new(what, action, direction)
-            .between(old.map(str::to_owned), new.map(str::to_owned));
+    fn note(&mut self, note: Note) {
         self.ledger.note(&self.subject, note);
     }
 
@@ -163,55 +141,39 @@ impl Pair<'_> {
         } else {
             What::Address
         };
-        self.note(
-            what,
-            Action::Changed,
-            Direction::Request,
-            Some(&old),
-            Some(&new),
-        );
+        let note = Note::new(what, Action::Changed, Direction::Request);
+        self.note(note.between(Some(old), Some(new)));
     }
 
     fn encodings(&mut self) {
-        let (old, new) = (self.old.1.bodies.clone(), self.new.1.bodies.clone());
-        for (media, action) in [(&new, &old, Action::Added), (&old, &new, Action::Removed)]
-            .into_iter()
-            .flat_map(|(have, lack, action)| {
-                have.iter()
-                    .filter(|m| !lack.contains(m))
-                    .map(move |m| (m, action))
-            })
-        {
-            let note = Note::new(What::Encoding, action, Direction::Request).detail(media);
-            self.ledger.note(&self.subject, note);
+        let (old, new) = (&self.old.1.bodies, &self.new.1.bodies);
+        for (have, lack, action) in [(new, old, Action::Added), (old, new, Action::Removed)] {
+            for media in have.iter().filter(|media| !lack.contains(media)) {
+                let note = Note::new(What::Encoding, action, Direction::Request).detail(media);
+                self.ledger.note(&self.subject, note);
+            }
         }
     }
 
-    fn answer(&mut self, which: &str, old: Option<&str>, new: Option<&str>) {
-        let action = match (old, new) {
-            (a, b) if a == b => return,
-            (None, _) => Action::Added,
-            (_, None) => Action::Removed,
-            (Some(_), Some(_)) => Action::Changed,
-        };
-        let note = Note::new(What::Answer, action, Direction::Response)
-            .detail(which)
-            .between(old.map(str::to_owned), new.map(str::to_owned));
-        self.ledger.note(&self.subject, note);
+    fn answer(&mut self, which: &str, old: Option<&String>, new: Option<&String>) {
+        if let Some(action) = Action::of(old, new) {
+            let note = Note::new(What::Answer, action, Direction::Response).detail(which);
+            self.note(note.between(old, new));
+        }
     }
 
     fn parameters(&mut self) {
-        let of = |operation: &Operation| -> BTreeMap<(String, ParameterLocation), Parameter> {
-            operation
-                .parameters
-                .iter()
-                .map(|p| ((p.name.clone(), p.place), p.clone()))
+        type ByPlace<'a> = BTreeMap<(&'a str, ParameterLocation), &'a Parameter>;
+        fn by_place(operation: &Operation) -> ByPlace<'_> {
+            let parameters = operation.parameters.iter();
+            parameters
+                .map(|p| ((p.name.as_str(), p.place), p))
                 .collect()
-        };
-        let (before, after) = (of(self.old.1), of(self.new.1));
-        let keys: BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+        }
+        let (before, after) = (by_place(self.old.1), by_place(self.new.1));
+        let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
         for key in keys {
-            self.parameter(before.get(&key), after.get(&key));
+            self.parameter(before.get(key).copied(), after.get(key).copied());
         }
     }
 
@@ -233,20 +195,12 @@ impl Pair<'_> {
         let required = |p: Option<&Parameter>| p.is_some_and(|p| p.required);
         let (old_place, new_place) = (old.map(where_), new.map(where_));
         if old.is_none() || new.is_none() {
-            let action = if new.is_some() {
-                Action::Added
-            } else {
-                Action::Removed
-            };
-            let note = request(What::Parameter, action).between(old_place, new_place);
+            let note = request(What::Parameter, Action::appears(new.is_some()))
+                .between(old_place, new_place);
             self.ledger.note(&place(""), note);
         }
         if required(old) != required(new) {
-            let action = if required(new) {
-                Action::Added
-            } else {
-                Action::Removed
-            };
+            let action = Action::appears(required(new));
             self.ledger
                 .note(&place(""), request(What::Required, action));
         }
@@ -254,8 +208,8 @@ impl Pair<'_> {
             return;
         };
         if old.description != new.description {
-            let words = (Some(old.description.clone()), Some(new.description.clone()));
-            let note = request(What::Words, Action::Changed).between(words.0, words.1);
+            let note = request(What::Words, Action::Changed);
+            let note = note.between(Some(&old.description), Some(&new.description));
             self.ledger.note(&place(""), note);
         }
         let echo = |p: &Parameter| {
@@ -265,14 +219,9 @@ impl Pair<'_> {
             places.extend(echo.or.iter().map(ToString::to_string));
             Some(places.join(" or "))
         };
-        let action = match (echo(old), echo(new)) {
-            (a, b) if a == b => None,
-            (None, _) => Some(Action::Added),
-            (_, None) => Some(Action::Removed),
-            (Some(_), Some(_)) => Some(Action::Changed),
-        };
-        if let Some(action) = action {
-            let note = request(What::Echo, action).between(echo(old), echo(new));
+        let (before, after) = (echo(old), echo(new));
+        if let Some(action) = Action::of(before.as_ref(), after.as_ref()) {
+            let note = request(What::Echo, action).between(before, after);
             self.ledger.note(&place(""), note);
         }
         let (a, b) = ((self.old.0, &old.schema), (self.new.0, &new.schema));

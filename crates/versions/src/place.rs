@@ -490,9 +490,8 @@ impl SchemaPlace<'_, '_> {
             return;
         };
         let action = match (&old, &new) {
-            (None, _) => Action::Added,
-            (_, None) => Action::Removed,
             (Some(_), Some(_)) => Action::Changed,
+            (_, new) => Action::appears(new.is_some()),
         };
         self.note(What::Default, &[], action, |n| {
             n.values(old.as_ref(), new.as_ref())

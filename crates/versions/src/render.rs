@@ -64,13 +64,13 @@ impl Comparison {
 
     /// `2 breaking for consumers, 1 additive`.
     fn counts(&self) -> String {
-        let parts: Vec<String> = Class::ALL
+        let counted = Class::ALL
             .iter()
             .filter_map(|class| Some((self.summary.get(class.words())?, class)))
-            .filter(|(count, _)| **count > 0)
+            .filter(|(count, _)| **count > 0);
+        let mut parts: Vec<String> = counted
             .map(|(count, class)| format!("{count} {}", class.words()))
             .collect();
-        let mut parts = parts;
         if !self.stale.is_empty() {
             parts.push(format!("{} stale", self.stale.len()));
         }
@@ -101,31 +101,18 @@ fn classes(change: &Change) -> String {
 }
 
 fn text(comparison: &Comparison) -> String {
-    let mut out = String::new();
-    let line = |out: &mut String, text: &str| {
-        out.push_str(&escape_line(text));
-        out.push('\n');
-    };
+    let mut lines = Vec::new();
     for change in &comparison.changes {
-        line(&mut out, &format!("{:8} {}", standing(change), change.id));
-        line(
-            &mut out,
-            &format!("         {} ({})", change.place, classes(change)),
-        );
-        line(&mut out, &format!("         {}", change.message));
-        for witness in &change.witnesses {
-            line(&mut out, &format!("         witness: {}", witness.words()));
-        }
-        if let Some(reason) = &change.declared {
-            line(&mut out, &format!("         declared: {reason}"));
-        }
+        lines.push(format!("{:8} {}", standing(change), change.id));
+        lines.push(format!("         {} ({})", change.place, classes(change)));
+        lines.push(format!("         {}", change.message));
+        let witnesses = change.witnesses.iter();
+        lines.extend(witnesses.map(|w| format!("         witness: {}", w.words())));
+        let declared = change.declared.iter();
+        lines.extend(declared.map(|reason| format!("         declared: {reason}")));
     }
-    for id in &comparison.stale {
-        line(
-            &mut out,
-            &format!("STALE    {id} is declared, but not a change: remove it"),
-        );
-    }
+    let stale = comparison.stale.iter();
+    lines.extend(stale.map(|id| format!("STALE    {id} is declared, but not a change: remove it")));
     for (what, ids) in [
         ("scenarios affected", &comparison.scenarios),
         ("fixtures affected", &comparison.fixtures),
@@ -135,27 +122,24 @@ fn text(comparison: &Comparison) -> String {
         ),
     ] {
         if !ids.is_empty() {
-            line(&mut out, &format!("{what}: {}", ids.len()));
-            for id in ids {
-                line(&mut out, &format!("  {id}"));
-            }
+            lines.push(format!("{what}: {}", ids.len()));
+            lines.extend(ids.iter().map(|id| format!("  {id}")));
         }
     }
-    line(
-        &mut out,
-        &format!(
-            "{} -> {}: {}",
-            comparison.old,
-            comparison.new,
-            comparison.counts()
-        ),
-    );
-    for level in &comparison.levels {
-        for words in level.lines() {
-            line(&mut out, &words);
-        }
-    }
-    out
+    lines.push(format!(
+        "{} -> {}: {}",
+        comparison.old,
+        comparison.new,
+        comparison.counts()
+    ));
+    lines.extend(comparison.levels.iter().flat_map(LevelVerdict::lines));
+    lines_of(&lines)
+}
+
+/// Lines for people, each escaped.
+pub(super) fn lines_of(lines: &[String]) -> String {
+    let lines = lines.iter().map(|line| escape_line(line));
+    lines.fold(String::new(), |out, line| out + &line + "\n")
 }
 
 fn markdown(comparison: &Comparison) -> String {
@@ -471,16 +455,12 @@ impl RunDifference {
     }
 
     fn text(&self) -> String {
-        let mut out = String::new();
-        for (title, lines) in self.parts() {
-            writeln!(out, "{title}").expect(MEMORY);
-            for line in lines {
-                writeln!(out, "  {}", escape_line(&line)).expect(MEMORY);
-            }
-        }
-        let line = format!("{} -> {}: {}", self.a, self.b, self.conclusion());
-        writeln!(out, "{}", escape_line(&line)).expect(MEMORY);
-        out
+        let parts = self.parts().into_iter().flat_map(|(title, lines)| {
+            let lines = lines.into_iter().map(|line| format!("  {line}"));
+            std::iter::once(title).chain(lines)
+        });
+        let last = format!("{} -> {}: {}", self.a, self.b, self.conclusion());
+        lines_of(&parts.chain([last]).collect::<Vec<_>>())
     }
 
     fn markdown(&self) -> String {

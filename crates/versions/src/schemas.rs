@@ -30,13 +30,9 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {
             }
             (before, _) => {
-                let action = if before.is_some() {
-                    Action::Removed
-                } else {
-                    Action::Added
-                };
+                let action = Action::appears(before.is_none());
                 ledger.note(
-                    &whole(name, name),
+                    &Subject::representation(name, name, ""),
                     Note::new(What::Representation, action, direction(new, name)),
                 );
             }
@@ -53,38 +49,18 @@ pub(super) fn direction(rulebook: &Rulebook, kind: &str) -> Direction {
     }
 }
 
-fn whole(old: &str, new: &str) -> Subject {
-    Subject::Representation {
-        old: old.to_owned(),
-        new: new.to_owned(),
-        pointer: String::new(),
-    }
-}
-
 /// Compares one representation, or two of different names.
 pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook, &str)) {
     let (Some(before), Some(after)) = (old.0.kinds.get(old.1), new.0.kinds.get(new.1)) else {
         return;
     };
-    let place = |pointer: &str| Subject::Representation {
-        old: old.1.to_owned(),
-        new: new.1.to_owned(),
-        pointer: pointer.to_owned(),
-    };
-    let mut walk = Walk {
-        ledger,
-        old: Side {
-            rulebook: Some(old.0),
-            root: &before.schema,
-        },
-        new: Side {
-            rulebook: Some(new.0),
-            root: &after.schema,
-        },
-        direction: direction(new.0, new.1),
-        place: &place,
-    };
-    walk.schema("", &before.schema, &after.schema, true, 0);
+    let place = |pointer: &str| Subject::representation(old.1, new.1, pointer);
+    let sides = [(old.0, &before.schema), (new.0, &after.schema)];
+    let sides = sides.map(|(rulebook, root)| Side {
+        rulebook: Some(rulebook),
+        root,
+    });
+    compare(ledger, sides, direction(new.0, new.1), &place, true);
 }
 
 /// Compares two schemas without a rulebook.
@@ -94,21 +70,11 @@ pub(super) fn alone(
     direction: Direction,
     place: &dyn Fn(&str) -> Subject,
 ) {
-    let rulebook = None;
-    let mut walk = Walk {
-        ledger,
-        old: Side {
-            rulebook,
-            root: old,
-        },
-        new: Side {
-            rulebook,
-            root: new,
-        },
-        direction,
-        place,
-    };
-    walk.schema("", old, new, true, 0);
+    let sides = [old, new].map(|root| Side {
+        rulebook: None,
+        root,
+    });
+    compare(ledger, sides, direction, place, true);
 }
 
 /// Compares the schemas of a parameter.
@@ -119,20 +85,28 @@ pub(super) fn parameter(
     place: &dyn Fn(&str) -> Subject,
     binding: bool,
 ) {
+    let sides = [old, new].map(|(rulebook, root)| Side {
+        rulebook: Some(rulebook),
+        root,
+    });
+    compare(ledger, sides, Direction::Request, place, binding);
+}
+
+fn compare(
+    ledger: &mut Ledger,
+    [old, new]: [Side<'_>; 2],
+    direction: Direction,
+    place: &dyn Fn(&str) -> Subject,
+    binding: bool,
+) {
     let mut walk = Walk {
         ledger,
-        old: Side {
-            rulebook: Some(old.0),
-            root: old.1,
-        },
-        new: Side {
-            rulebook: Some(new.0),
-            root: new.1,
-        },
-        direction: Direction::Request,
+        old,
+        new,
+        direction,
         place,
     };
-    walk.schema("", old.1, new.1, binding, 0);
+    walk.schema("", old.root, new.root, binding, 0);
 }
 
 #[derive(Clone, Copy)]

@@ -19,7 +19,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
             (None, Some(after)) if is_written(after) => added(ledger, after, old, new),
             (Some(before), None) if is_lost(before, new) => {
                 let note = Note::new(What::Rule, Action::Removed, Direction::Neither)
-                    .between(Some(before.says.clone()), None)
+                    .between(Some(&before.says), None)
                     .binding(before.level == Level::Must);
                 ledger.note(&Subject::Rule(id), note);
             }
@@ -54,16 +54,7 @@ fn is_lost(rule: &Rule, new: &Rulebook) -> bool {
 }
 
 fn is_written(rule: &Rule) -> bool {
-    match rule.origin {
-        Origin::Written(_) | Origin::Either => true,
-        Origin::Property { .. }
-        | Origin::NoOtherFields { .. }
-        | Origin::Operation { .. }
-        | Origin::Parameter { .. }
-        | Origin::Credentials { .. }
-        | Origin::ListKey { .. }
-        | Origin::ListWalk { .. } => false,
-    }
+    matches!(rule.origin, Origin::Written(_) | Origin::Either)
 }
 
 fn added(ledger: &mut Ledger, rule: &Rule, old: &Rulebook, new: &Rulebook) {
@@ -77,7 +68,7 @@ fn added(ledger: &mut Ledger, rule: &Rule, old: &Rulebook, new: &Rulebook) {
         What::Rule
     };
     let note = Note::new(what, Action::Added, Direction::Neither)
-        .between(None, Some(rule.says.clone()))
+        .between(None, Some(&rule.says))
         .binding(rule.level == Level::Must);
     ledger.note(&Subject::Rule(rule.id.clone()), note);
 }
@@ -91,13 +82,13 @@ fn rule(ledger: &mut Ledger, old: &Rule, (book, new): (&Rulebook, &Rule)) {
     let neither = |what, action| Note::new(what, action, Direction::Neither);
     let binding = old.level == Level::Must || new.level == Level::Must;
     if old.level != new.level {
-        let levels = (Some(word(old.level)), Some(word(new.level)));
         let note = match (old.level, new.level) {
             (Level::Open, _) => neither(What::RuleOnOpenPoint, Action::Added),
             // Levels are ordered, the strictest first.
             (a, b) if b < a => neither(What::Level, Action::Narrowed).binding(binding),
             _ => neither(What::Level, Action::Widened).binding(binding),
         };
+        let levels = (Some(old.level.word()), Some(new.level.word()));
         ledger.note(&subject, note.between(levels.0, levels.1));
     }
     if !is_written(new) {
@@ -125,31 +116,17 @@ fn rule(ledger: &mut Ledger, old: &Rule, (book, new): (&Rulebook, &Rule)) {
             note.between(shown(before), shown(after)).binding(binding),
         );
     } else if old.says != new.says {
-        let says = (Some(old.says.clone()), Some(new.says.clone()));
-        ledger.note(
-            &subject,
-            neither(What::Words, Action::Changed).between(says.0, says.1),
-        );
+        let note = neither(What::Words, Action::Changed);
+        ledger.note(&subject, note.between(Some(&old.says), Some(&new.says)));
     }
-}
-
-fn word(level: Level) -> String {
-    level.word().to_owned()
 }
 
 /// The predicate with its parameters.
 fn check(rule: &Rule) -> Option<Value> {
-    match &rule.origin {
-        Origin::Written(check) => serde_json::to_value(check).ok(),
-        Origin::Either
-        | Origin::Property { .. }
-        | Origin::NoOtherFields { .. }
-        | Origin::Operation { .. }
-        | Origin::Parameter { .. }
-        | Origin::Credentials { .. }
-        | Origin::ListKey { .. }
-        | Origin::ListWalk { .. } => None,
-    }
+    let Origin::Written(check) = &rule.origin else {
+        return None;
+    };
+    serde_json::to_value(check).ok()
 }
 
 fn shown(check: Option<Value>) -> Option<String> {
@@ -211,38 +188,28 @@ fn open_point(
 ) {
     let words = |entry: &OpenPointEntry| format!("{} {}", entry.point.says, entry.point.treatment);
     let (before, after) = (old.map(words), new.map(words));
-    let action = match (&before, &after) {
-        (a, b) if a == b => return,
-        (None, _) => Action::Added,
-        (_, None) => Action::Removed,
-        (Some(_), Some(_)) => Action::Changed,
-    };
-    let note = Note::new(What::OpenPoint, action, Direction::Neither).between(before, after);
-    ledger.note(&Subject::OpenPoint(id.to_owned()), note);
+    if let Some(action) = Action::of(before.as_ref(), after.as_ref()) {
+        let note = Note::new(What::OpenPoint, action, Direction::Neither).between(before, after);
+        ledger.note(&Subject::OpenPoint(id.to_owned()), note);
+    }
 }
 
 fn scenarios(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     for service in union(&old.services, &new.services) {
-        let empty = std::collections::BTreeMap::new();
         let of = |rulebook: &Rulebook| {
-            rulebook
-                .services
-                .get(&service)
-                .map_or_else(|| empty.clone(), |s| s.scenarios.clone())
+            let service = rulebook.services.get(&service);
+            service.map_or_else(Default::default, |s| s.scenarios.clone())
         };
         let (before, after) = (of(old), of(new));
         for id in union(&before, &after) {
             // Only the scenario: its position in the file does not matter.
             let (a, b) = (before.get(&id).map(|s| &s.0), after.get(&id).map(|s| &s.0));
-            let action = match (a, b) {
-                (None, _) => Action::Added,
-                (_, None) => Action::Removed,
-                (Some(a), Some(b)) if format!("{a:?}") == format!("{b:?}") => continue,
-                (Some(_), Some(_)) => Action::Changed,
-            };
-            let note = Note::new(What::Scenario, action, Direction::Neither)
-                .between(a.map(|s| s.says.clone()), b.map(|s| s.says.clone()));
-            ledger.note(&Subject::Scenario(id), note);
+            let [old, new] = [a, b].map(|scenario| scenario.map(|s| format!("{s:?}")));
+            if let Some(action) = Action::of(old.as_ref(), new.as_ref()) {
+                let note = Note::new(What::Scenario, action, Direction::Neither);
+                let note = note.between(a.map(|s| &s.says), b.map(|s| &s.says));
+                ledger.note(&Subject::Scenario(id), note);
+            }
         }
     }
 }

@@ -57,37 +57,25 @@ impl Node {
 
     /// The entries; none if this is not a mapping.
     pub fn members(&self) -> &[Member] {
-        match &self.content {
-            Content::Map(members) => members,
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_) => &[],
-        }
+        let Content::Map(members) = &self.content else {
+            return &[];
+        };
+        members
     }
 
     /// The items; none if this is not a list.
     pub fn items(&self) -> &[Node] {
-        match &self.content {
-            Content::List(items) => items,
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::Map(_) => &[],
-        }
+        let Content::List(items) = &self.content else {
+            return &[];
+        };
+        items
     }
 
     pub fn text(&self) -> Option<&str> {
-        match &self.content {
-            Content::Text(text) => Some(text),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::List(_)
-            | Content::Map(_) => None,
-        }
+        let Content::Text(text) = &self.content else {
+            return None;
+        };
+        Some(text)
     }
 
     /// The span at a pointer, or of the deepest existing node on its path. For a mapping entry that
@@ -97,32 +85,21 @@ impl Node {
         let mut span = self.span;
         for segment in pointer.split('/').skip(1) {
             let segment = segment.replace("~1", "/").replace("~0", "~");
-            let (next, at) = match &node.content {
-                Content::List(items) => {
-                    let Some(item) = segment.parse().ok().and_then(|n: usize| items.get(n)) else {
-                        return span;
-                    };
-                    (item, item.span)
+            let item = segment
+                .parse()
+                .ok()
+                .and_then(|n: usize| node.items().get(n));
+            let member = node.members().iter().find(|m| m.key == segment);
+            let is_collection =
+                |node: &Self| matches!(node.content, Content::List(_) | Content::Map(_));
+            (node, span) = match (item, member) {
+                (Some(item), _) => (item, item.span),
+                (_, Some(member)) if is_collection(&member.value) => {
+                    (&member.value, member.key_span)
                 }
-                Content::Map(members) => {
-                    let Some(member) = members.iter().find(|m| m.key == segment) else {
-                        return span;
-                    };
-                    let scalar =
-                        !matches!(member.value.content, Content::List(_) | Content::Map(_));
-                    let at = if scalar {
-                        member.value.span
-                    } else {
-                        member.key_span
-                    };
-                    (&member.value, at)
-                }
-                Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {
-                    return span;
-                }
+                (_, Some(member)) => (&member.value, member.value.span),
+                (None, None) => return span,
             };
-            node = next;
-            span = at;
         }
         span
     }
@@ -173,14 +150,10 @@ impl<'de> de::Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.content {
-            Content::Null => visitor.visit_none(),
-            Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_)
-            | Content::Map(_) => visitor.visit_some(self),
+        if self.content == Content::Null {
+            return visitor.visit_none();
         }
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -197,31 +170,16 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let (variant, span, value) = match &self.content {
-            Content::Text(text) => (&**text, self.span, None),
-            Content::Map(members) if members.len() == 1 => (
-                &*members[0].key,
-                members[0].key_span,
-                Some(&members[0].value),
-            ),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::List(_)
-            | Content::Map(_) => {
-                return Err(de::Error::custom(
-                    "expected one word, or a mapping with exactly one key",
-                ))
-                .map_err(|fault: Fault| fault.at(self.span));
-            }
+        let (word, span, value) = if let Some(text) = self.text() {
+            (text, self.span, None)
+        } else if let [only] = self.members() {
+            (&*only.key, only.key_span, Some(&only.value))
+        } else {
+            let message = "expected one word, or a mapping with exactly one key";
+            return Err(<Fault as de::Error>::custom(message).at(self.span));
         };
-        visitor
-            .visit_enum(Variant {
-                word: variant,
-                span,
-                value,
-            })
-            .map_err(|fault| fault.at(span))
+        let variant = Variant { word, span, value };
+        visitor.visit_enum(variant).map_err(|fault| fault.at(span))
     }
 
     serde::forward_to_deserialize_any! {

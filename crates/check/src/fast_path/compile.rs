@@ -1,23 +1,31 @@
 //! Compiles the schema and written rules of a type for the fast path; none if they have unsupported constructs.
 
 use super::{
-    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, FastPath, INTEGER, Judged, Literal, NULL, Name,
-    OBJECT, OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
+    DEPTH_MAX, FastPath, Judged, Literal, Name, OBJECTS_MAX, Object, Pattern, Place, Text,
 };
 use conformant_base::json::{join, segments};
-use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook, Subject};
+use conformant_rulebook::{
+    Constraints, OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Resolved, Rulebook, Subject,
+    types,
+};
 use serde_json::Value;
 
-/// A schema with the document of its references.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    root: &'a Value,
-    schema: &'a Value,
-    /// Whether it is part of the type's own schema, whose properties are rules.
-    is_own: bool,
-}
+/// Keywords that the other users of a schema know and this one does not.
+const UNDECIDED: [&str; 7] = [
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "contains",
+    "propertyNames",
+    "contentMediaType",
+];
+
+type Schemas<'a> = conformant_rulebook::Place<'a>;
 
 struct Compiler<'a> {
+    /// The type's own schema, whose properties are rules.
+    own: &'a Value,
     judged: Vec<Judged>,
     rules: Vec<String>,
     /// Written rules with their pointers.
@@ -53,17 +61,13 @@ impl FastPath {
             written.push((at.as_str(), rule.id.as_str(), schema));
         }
         let mut compiler = Compiler {
+            own: &known.schema,
             judged: Vec::new(),
             rules: Vec::new(),
             written,
             reached: 0,
         };
-        let own = Part {
-            root: &known.schema,
-            schema: &known.schema,
-            is_own: true,
-        };
-        let root = compiler.place("", vec![own], true)?;
+        let root = compiler.place("", Schemas::root(&known.schema), true)?;
         let whole = root.object.as_ref().and_then(|o| o.index);
         compiler.judge_once(whole)?;
         for rule in of_all {
@@ -82,81 +86,52 @@ impl FastPath {
 
 impl<'a> Compiler<'a> {
     /// The combined constraints of these schemas; `is_single`: a document has at most one such place.
-    fn place(&mut self, pointer: &str, mut parts: Vec<Part<'a>>, is_single: bool) -> Option<Place> {
+    fn place(&mut self, pointer: &str, mut schemas: Schemas<'a>, is_single: bool) -> Option<Place> {
         if segments(pointer).count() > DEPTH_MAX {
             return None;
         }
         for (at, _, schema) in &self.written {
             if *at == pointer {
                 self.reached += 1;
-                parts.push(Part {
-                    root: schema,
-                    schema,
-                    is_own: false,
-                });
+                schemas = schemas.and(Schemas::root(schema));
             }
         }
         let mut place = Place {
-            types: ANY,
+            types: types::ALL,
             text: None,
             object: None,
             items: None,
         };
-        if parts.is_empty() {
+        if schemas.is_empty() {
             return Some(place);
         }
-        let parts = expanded(parts)?;
-        let mut text = Text::default();
-        for part in &parts {
-            let Value::Object(keywords) = part.schema else {
-                continue;
-            };
-            for (keyword, value) in keywords {
-                understand(keyword, value, &mut place.types, &mut text)?;
-            }
+        let schemas = schemas.always();
+        if UNDECIDED.iter().any(|keyword| schemas.has(keyword)) {
+            return None;
         }
-        // Keep the texts that the other constraints accept.
-        if let Some(mut options) = text.options.take() {
-            options.retain(|word| text.fits(word.within(), word.within().is_ascii()));
-            text.options = Some(options);
-        }
-        if place.types & STRING != 0 {
+        let text;
+        (place.types, text) = limits(&schemas.constraints())?;
+        if place.types & types::STRING != 0 {
             place.text = text.says_something().then_some(text);
         }
-        if place.types & OBJECT != 0 {
-            place.object = Some(Box::new(self.object(pointer, &parts, is_single)?));
+        if place.types & types::OBJECT != 0 {
+            place.object = Some(Box::new(self.object(pointer, &schemas, is_single)?));
         }
-        if place.types & ARRAY != 0 {
-            let inside: Vec<Part<'a>> = beneath(&parts, |part| part.schema.get("items"));
-            place.items = Some(Box::new(self.place(
-                &format!("{pointer}/*"),
-                inside,
-                false,
-            )?));
+        if place.types & types::ARRAY != 0 {
+            let items = self.place(&format!("{pointer}/*"), schemas.items(), false)?;
+            place.items = Some(Box::new(items));
         }
         Some(place)
     }
 
-    fn object(&mut self, pointer: &str, parts: &[Part<'a>], is_single: bool) -> Option<Object> {
+    fn object(&mut self, pointer: &str, schemas: &Resolved<'a>, is_single: bool) -> Option<Object> {
         // Documents probably have the order of the schema.
-        let mut names: Vec<&'a str> = Vec::new();
-        for part in parts {
-            let properties = part.schema.get("properties").and_then(Value::as_object);
-            for name in properties.into_iter().flat_map(|p| p.keys()) {
-                if !names.contains(&name.as_str()) {
-                    names.push(name);
-                }
-            }
-        }
-        let required: Vec<&str> = parts
-            .iter()
-            .filter_map(|part| part.schema.get("required").and_then(Value::as_array))
-            .flatten()
-            .map(Value::as_str)
-            .collect::<Option<_>>()?;
+        let names = schemas.listed();
+        let required: Vec<&str> = schemas.required().collect();
         if names.len() > 64 || required.iter().any(|name| !names.contains(name)) {
             return None;
         }
+        let own = schemas.of(self.own);
         let mut judged = Judged::default();
         if pointer.is_empty() {
             let rules = self.written_at(pointer);
@@ -170,27 +145,35 @@ impl<'a> Compiler<'a> {
         };
         for (bit, name) in names.iter().enumerate() {
             let at = join(pointer, name);
-            let own = parts.iter().filter(|part| part.is_own);
-            let own = own.filter_map(|part| listed(part, name)?.get(RULE_KEY)?.as_str());
-            let mut rules: Vec<usize> = own
-                .collect::<Vec<_>>()
-                .into_iter()
-                .map(|rule| self.rule(rule))
-                .collect();
+            let ids = own.properties(name);
+            let ids = ids.filter_map(|(property, _)| property.get(RULE_KEY)?.as_str());
+            let mut rules: Vec<usize> = ids.map(|rule| self.rule(rule)).collect();
             if required.contains(name) {
                 object.required |= 1 << bit;
                 judged.always.append(&mut rules);
             }
             rules.extend(self.written_at(&at));
             judged.present.push(rules);
-            let here = beneath(parts, |part| {
-                listed(part, name).or_else(|| part.schema.get("additionalProperties"))
-            });
-            object
-                .members
-                .push((Name::new(name)?, self.place(&at, here, is_single)?));
+            let place = self.place(&at, schemas.member(name), is_single)?;
+            object.members.push((Name::new(name)?, place));
         }
-        object.others = self.others(pointer, parts, &mut judged)?;
+        let closed: Vec<&str> = own
+            .all(OTHER_FIELDS_KEY)
+            .filter_map(Value::as_str)
+            .collect();
+        if closed.len() > 1 {
+            return None;
+        }
+        judged
+            .always
+            .extend(closed.iter().map(|rule| self.rule(rule)));
+        let is_refused = schemas
+            .all("additionalProperties")
+            .any(|rest| *rest == false);
+        if closed.is_empty() && !is_refused {
+            let others = self.place(&format!("{pointer}/*"), schemas.others(), false)?;
+            object.others = Some(others);
+        }
         judged.always.sort_unstable();
         judged.always.dedup();
         if !judged.always.is_empty() || judged.present.iter().any(|p| !p.is_empty()) {
@@ -201,37 +184,6 @@ impl<'a> Compiler<'a> {
             self.judged.push(judged);
         }
         Some(object)
-    }
-
-    #[expect(
-        clippy::option_option,
-        reason = "outer: is it supported; inner: are there any"
-    )]
-    /// Constraints of unlisted members; the inner `None` if there must not be any.
-    fn others(
-        &mut self,
-        pointer: &str,
-        parts: &[Part<'a>],
-        judged: &mut Judged,
-    ) -> Option<Option<Place>> {
-        let own = parts.iter().filter(|part| part.is_own);
-        let closed: Vec<&str> = own
-            .filter_map(|part| part.schema.get(OTHER_FIELDS_KEY)?.as_str())
-            .collect();
-        if closed.len() > 1 {
-            return None;
-        }
-        for rule in &closed {
-            let rule = self.rule(rule);
-            judged.always.push(rule);
-        }
-        let refuses =
-            |part: &Part<'_>| part.schema.get("additionalProperties") == Some(&Value::Bool(false));
-        if !closed.is_empty() || parts.iter().any(refuses) {
-            return Some(None);
-        }
-        let inside = beneath(parts, |part| part.schema.get("additionalProperties"));
-        self.place(&format!("{pointer}/*"), inside, false).map(Some)
     }
 
     /// A rule that every document triggers is not counted again in nested objects.
@@ -285,138 +237,46 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn listed<'a>(part: &Part<'a>, name: &str) -> Option<&'a Value> {
-    part.schema.get("properties")?.get(name)
-}
-
-/// The schemas of a member.
-fn beneath<'a>(
-    parts: &[Part<'a>],
-    inside: impl Fn(&Part<'a>) -> Option<&'a Value>,
-) -> Vec<Part<'a>> {
-    parts
-        .iter()
-        .filter_map(|part| {
-            Some(Part {
-                schema: inside(part)?,
-                ..*part
-            })
-        })
-        .collect()
-}
-
-/// The schemas with all their references.
-fn expanded(mut waiting: Vec<Part<'_>>) -> Option<Vec<Part<'_>>> {
-    let mut found: Vec<Part<'_>> = Vec::new();
-    while let Some(part) = waiting.pop() {
-        if found.iter().any(|f| std::ptr::eq(f.schema, part.schema)) {
-            continue;
-        }
-        if let Some(reference) = part.schema.get("$ref") {
-            let target = part.root.pointer(reference.as_str()?.strip_prefix('#')?)?;
-            waiting.push(Part {
-                schema: target,
-                ..part
-            });
-        }
-        for schema in part
-            .schema
-            .get("allOf")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            waiting.push(Part { schema, ..part });
-        }
-        found.push(part);
-    }
-    Some(found)
-}
-
-/// Adds one keyword about a value; none if it is unsupported.
-fn understand(keyword: &str, value: &Value, types: &mut u8, text: &mut Text) -> Option<()> {
-    match keyword {
-        // Handled with members and items, or without effect.
-        "properties"
-        | "required"
-        | "additionalProperties"
-        | "items"
-        | "$ref"
-        | "allOf"
-        | "$schema"
-        | "$id"
-        | "$defs"
-        | "$comment"
-        | "title"
-        | "description"
-        | "examples"
-        | "deprecated"
-        | "default" => {}
-        name if name.starts_with("x-") => {}
-        "type" => *types &= types_of(value)?,
-        "not" => {
-            let denied = value.as_object().filter(|o| o.len() == 1)?.get("type")?;
-            *types &= !types_of(denied)?;
-        }
-        "const" => options(std::slice::from_ref(value), types, text)?,
-        "enum" => options(value.as_array()?, types, text)?,
-        "pattern" => text.patterns.push(Pattern::new(value.as_str()?)?),
-        "minLength" => {
-            text.characters_min = text
-                .characters_min
-                .max(usize::try_from(value.as_u64()?).ok()?);
-        }
-        "maxLength" => {
-            let limit = usize::try_from(value.as_u64()?).ok()?;
-            text.characters_max = Some(text.characters_max.map_or(limit, |known| known.min(limit)));
-        }
-        "format" if value == "date-time" => text.is_date_time = true,
-        _ => return None,
-    }
-    Some(())
-}
-
-fn types_of(value: &Value) -> Option<u8> {
-    let one = |value: &Value| {
-        Some(match value.as_str()? {
-            "null" => NULL,
-            "boolean" => BOOLEAN,
-            "integer" => INTEGER,
-            "number" => INTEGER | FRACTION,
-            "string" => STRING,
-            "array" => ARRAY,
-            "object" => OBJECT,
-            _ => return None,
-        })
-    };
-    match value {
-        Value::Array(several) => several
-            .iter()
-            .try_fold(0, |types, value| Some(types | one(value)?)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            one(value)
-        }
-    }
-}
-
-/// An enumeration of texts and null.
-fn options(values: &[Value], types: &mut u8, text: &mut Text) -> Option<()> {
-    let mut allowed = 0;
-    let mut words = Vec::new();
-    for value in values {
-        match value {
-            Value::Null => allowed |= NULL,
-            Value::String(word) => {
-                allowed |= STRING;
-                words.push(Literal::quoted(word)?);
-            }
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return None,
-        }
-    }
-    if text.options.is_some() {
+/// The types and texts of a place; none if something is not decided here.
+fn limits(limits: &Constraints<'_>) -> Option<(u8, Text)> {
+    let is_decided = limits.unknown.is_empty() && limits.excluded.is_empty();
+    if !is_decided || !limits.refused.is_empty() {
         return None;
     }
-    *types &= allowed;
-    text.options = Some(words);
-    Some(())
+    let mut types = limits.types;
+    let mut text = Text {
+        options: None,
+        patterns: Vec::new(),
+        characters_min: limits.length.0,
+        characters_max: limits.length.1,
+        is_date_time: !limits.formats.is_empty(),
+    };
+    if limits.formats.iter().any(|format| *format != "date-time") {
+        return None;
+    }
+    for pattern in &limits.patterns {
+        text.patterns.push(Pattern::new(pattern)?);
+    }
+    if let Some(values) = &limits.values {
+        let mut allowed = types::NONE;
+        let mut words = Vec::new();
+        for value in values {
+            match value {
+                Value::Null => allowed |= types::NULL,
+                // Only the texts that the other constraints accept.
+                Value::String(word) => {
+                    allowed |= types::STRING;
+                    if text.fits(word.as_bytes(), word.is_ascii()) {
+                        words.push(Literal::quoted(word)?);
+                    }
+                }
+                Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                    return None;
+                }
+            }
+        }
+        types &= allowed;
+        text.options = Some(words);
+    }
+    (types != types::NONE).then_some((types, text))
 }

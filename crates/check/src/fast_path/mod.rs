@@ -24,15 +24,6 @@ const UNLISTED_MAX: usize = 32;
 /// Bytes that are compared at once.
 const PART: usize = 16;
 
-const NULL: u8 = 1;
-const BOOLEAN: u8 = 2;
-const INTEGER: u8 = 4;
-const FRACTION: u8 = 8;
-const STRING: u8 = 16;
-const ARRAY: u8 = 32;
-const OBJECT: u8 = 64;
-const ANY: u8 = 127;
-
 /// Compiled type.
 #[derive(Debug)]
 pub(super) struct FastPath {
@@ -228,11 +219,6 @@ impl Literal {
     fn quoted(text: &str) -> Option<Self> {
         let is_escaped = text.bytes().any(|b| b == b'"' || b == b'\\' || b < b' ');
         (!is_escaped).then(|| Self::new(&format!("\"{text}\"")))
-    }
-
-    /// The text without quotes.
-    fn within(&self) -> &[u8] {
-        &self.text[1..self.text.len() - 1]
     }
 
     /// Whether the text begins with this one.

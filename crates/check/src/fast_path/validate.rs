@@ -1,10 +1,10 @@
 //! Fast path of one document: reads its tokens alongside the compiled schema.
 
 use super::{
-    ANY, ARRAY, BOOLEAN, DEPTH_MAX, DOCUMENT_BYTES_MAX, FRACTION, FastPath, INTEGER, Literal, NULL,
-    Name, OBJECT, Object, Place, STRING, Text, UNLISTED_MAX,
+    DEPTH_MAX, DOCUMENT_BYTES_MAX, FastPath, Literal, Name, Object, Place, Text, UNLISTED_MAX,
 };
 use conformant_judge::Judgment;
+use conformant_rulebook::types::{ALL, ARRAY, BOOLEAN, FRACTION, INTEGER, NULL, OBJECT, STRING};
 use std::ops::Range;
 
 /// Validates documents of one type and counts what was judged.
@@ -119,7 +119,7 @@ struct Quoted {
 
 /// No constraint.
 pub(super) static FREE: Place = Place {
-    types: ANY,
+    types: ALL,
     text: None,
     object: None,
     items: None,

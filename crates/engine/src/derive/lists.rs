@@ -4,7 +4,7 @@ use super::cases::{Cases, accepted, either, needs_nothing, only, rename_all};
 use super::credentials::follow;
 use super::repeated_reads::{a_while, settled};
 use conformant_rulebook::step::{Call, Get, Step};
-use conformant_rulebook::{ParameterLocation, Rule, Subject, reach};
+use conformant_rulebook::{ParameterLocation, Place, Rule, Subject};
 use serde_json::{Map, Value, json};
 
 /// Items on a page where no default is stated (D2, Limits; D3, Limits), and at most.
@@ -129,7 +129,10 @@ fn kept(cases: &Cases<'_>, url: &str, name: &str) -> Option<Step> {
     let (_, at) = url.split_once(".meta.")?;
     let page = cases.operation.response.as_ref()?;
     let page = cases.rulebook.kinds.get(page)?;
-    reach::reaches(&page.schema, &format!("/meta/{at}")).ok()?;
+    Place::root(&page.schema)
+        .any()
+        .reaches(&format!("/meta/{at}"))
+        .ok()?;
     Some(Step::from(Get {
         capture: Some(name.to_owned()),
         ..follow(&format!("${{{url}}}"))

@@ -15,7 +15,7 @@ use crate::context::{Context, Representation, Seen};
 use crate::evidence::{Event, HookCall, Poll, Race, Span};
 use conformant_rulebook::annotations::Annotations;
 use conformant_rulebook::hooks::Effect;
-use conformant_rulebook::{Action, Operation, ParameterLocation, Rulebook, reach};
+use conformant_rulebook::{Action, Operation, ParameterLocation, Place, Rulebook};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -540,7 +540,7 @@ fn looks_like_key(rulebook: &Rulebook, kind: &str, text: &str) -> bool {
     let key = kind.and_then(|kind| kind.annotations.identity.as_ref()?.key.first());
     let pattern = kind
         .zip(key)
-        .and_then(|(kind, key)| reach::pattern(&kind.schema, key));
+        .and_then(|(kind, key)| Place::root(&kind.schema).any().at(key).text("pattern"));
     let Some(rest) = pattern.and_then(|p| p.strip_prefix('^')) else {
         return false;
     };

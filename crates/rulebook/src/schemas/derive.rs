@@ -1,4 +1,6 @@
 //! Traverses a schema: lints it, and adds the rules of its properties.
+//!
+//! It reads the files as they are written, not `Resolved`: each rule belongs to the line that states it.
 
 use super::at::At;
 use super::keywords::{SCHEMA_LISTS, SCHEMA_MAPS, SINGLE_SCHEMA};
