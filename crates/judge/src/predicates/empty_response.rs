@@ -50,15 +50,12 @@ impl Predicate for EmptyResponse {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
-        let gone = |scene: ExampleBuilder| scene.deleted("delete-binding", json!({}));
+        let rule = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
+        let operation = "delete-binding";
         vec![
-            gone(scene.clone()).passes(),
-            scene
-                .clone()
-                .written("delete-binding", json!({}), "{}")
-                .fails(""),
-            scene.refused("delete-binding", json!({})).not_judged(),
+            rule.deleted(operation, json!({})).passes(),
+            rule.written(operation, json!({}), "{}").fails(""),
+            rule.refused(operation, json!({})).not_judged(),
         ]
     }
 

@@ -83,35 +83,25 @@ impl Predicate for ListOrder {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({
-            "operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending",
-        });
-        let scene = Example::for_rule("flow", parameters);
-        let page = |created: &[&str]| {
-            let items = created.iter().map(|at| json!({ "date_created": at }));
-            json!({"meta": {}, "executions": items.collect::<Vec<_>>()})
-        };
+        let rule = Example::for_rule(
+            "flow",
+            json!({"operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending"}),
+        );
         let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01+00:00");
+        let shown = |created: &[&str]| {
+            let items = created.iter().map(|at| json!({"date_created": at}));
+            page("executions", items.collect::<Vec<_>>())
+        };
+        let listed = |created: &[&str]| rule.shown("read-executions", shown(created));
         vec![
-            scene
-                .clone()
-                .shown("read-executions", page(&[late, early]))
-                .passes(),
-            scene
-                .clone()
-                .shown("read-executions", page(&[early, early]))
-                .passes(),
-            scene
-                .clone()
-                .shown("read-executions", page(&[early, late]))
-                .fails("/executions/1/date_created"),
-            scene
-                .clone()
-                .shown("read-executions", page(&[early]))
-                .shown("read-executions", page(&[late]))
+            listed(&[late, early]).passes(),
+            listed(&[early, early]).passes(),
+            listed(&[early, late]).fails("/executions/1/date_created"),
+            listed(&[early])
+                .shown("read-executions", shown(&[late]))
                 .walked(2)
                 .fails("/executions/0/date_created"),
-            scene.shown("read-executions", page(&[early])).not_judged(),
+            listed(&[early]).not_judged(),
         ]
     }
 }

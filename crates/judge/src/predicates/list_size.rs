@@ -100,14 +100,13 @@ impl Predicate for ListSize {
     fn examples() -> Vec<Example> {
         let constant = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
         let webhooks = |operation: &str, items: Value| {
-            let page = json!({"meta": {"key": "webhooks"}, "webhooks": items});
-            Example::for_rule("chat", constant.clone()).shown(operation, page)
+            Example::for_rule("chat", constant.clone()).shown(operation, page("webhooks", items))
         };
-        let stated =
-            json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
         let flows = |size: Value| {
+            let parameters =
+                json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
             let page = json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
-            Example::for_rule("flow", stated.clone()).shown("read-flows", page)
+            Example::for_rule("flow", parameters).shown("read-flows", page)
         };
         vec![
             webhooks("read-webhooks", json!([1, 2])).passes(),

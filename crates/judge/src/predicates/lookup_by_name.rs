@@ -78,79 +78,55 @@ impl Predicate for LookupByName {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let member = |digit: &str, identity: &str| {
-            json!({
-                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-                "service_sid": sid("IS", "1"), "identity": identity, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
+        let at = |name: &str| in_channel(json!({"Sid": name}));
+        let fetched = |scene: &ExampleBuilder, name: &str, shown: Value| {
+            scene.answered("fetch-member", at(name), shown)
         };
-        let channel = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
-        let at = |name: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": name});
         let parameters = json!({"operations": ["fetch-member"], "parameter": "Sid"});
         let two = Example::for_rule("chat", parameters)
-            .answered("create-member", channel.clone(), member("1", "kim"))
-            .answered("create-member", channel, member("2", "Kim"));
-        let fetched = |name: &str, digit: &str, identity: &str| {
-            let scene = two.clone();
-            scene.answered("fetch-member", at(name), member(digit, identity))
-        };
-        let channel = json!({
-            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-            "friendly_name": null, "unique_name": "a", "attributes": "{}", "type": "public",
-            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
-            "messages_count": 0, "url": "", "links": {},
-        });
-        let page = || json!({"members": [], "meta": {"next_page_url": null, "key": "members"}});
-        let made = json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a"});
-        let in_other = || json!({"ServiceSid": sid("IS", "2"), "ChannelSid": "a"});
-        let parameters = json!({
-            "operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere",
-        });
-        let strange = || {
-            let mut other = channel.clone();
-            other["sid"] = json!(sid("CH", "2"));
-            other["service_sid"] = json!(sid("IS", "2"));
-            other["unique_name"] = Value::Null;
-            Example::for_rule("chat", parameters.clone())
-                .answered("create-channel", made.clone(), channel.clone())
-                .answered(
-                    "create-channel",
-                    json!({"ServiceSid": sid("IS", "2")}),
-                    other,
-                )
-                .answered(
-                    "read-members",
-                    json!({"ServiceSid": sid("IS", "1"), "ChannelSid": "a"}),
-                    page(),
-                )
-        };
+            .answered("create-member", in_channel(json!({})), member("1", "kim"))
+            .answered("create-member", in_channel(json!({})), member("2", "Kim"));
+        let members = || page("members", json!([]));
+        let channel = |digit: &str, name: &str| json!({"sid": sid("CH", digit), "service_sid": sid("IS", digit), "unique_name": name});
+        let in_service =
+            |digit: &str, parameter: &str| json!({"ServiceSid": sid("IS", digit), parameter: "a"});
+        let parameters = json!({"operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere"});
+        let strange = Example::for_rule("chat", parameters)
+            .answered(
+                "create-channel",
+                in_service("1", "UniqueName"),
+                channel("1", "a"),
+            )
+            .answered(
+                "create-channel",
+                json!({"ServiceSid": sid("IS", "2")}),
+                channel("2", ""),
+            )
+            .answered("read-members", in_service("1", "ChannelSid"), members());
+        let in_other = in_service("2", "ChannelSid");
         let parameters =
             json!({"operations": ["fetch-member"], "parameter": "Sid", "whose": "nearly"});
-        let one = Example::for_rule("chat", parameters)
-            .answered("create-channel", made.clone(), channel.clone())
-            .answered("create-member", at("kim"), member("1", "kim"))
-            .answered("fetch-member", at("kim"), member("1", "kim"));
-        let shouted = || one.clone();
+        let near = Example::for_rule("chat", parameters)
+            .answered(
+                "create-channel",
+                in_service("1", "UniqueName"),
+                channel("1", "a"),
+            )
+            .answered("create-member", at("kim"), member("1", "kim"));
+        let near = fetched(&near, "kim", member("1", "kim"));
+        let loud = near.answered("create-member", at("KIM"), member("2", "KIM"));
         vec![
-            shouted().refused("fetch-member", at("KIM")).passes(),
-            shouted()
-                .answered("fetch-member", at("KIM"), member("1", "kim"))
-                .fails(""),
-            shouted()
-                .answered("create-member", at("KIM"), member("2", "KIM"))
-                .answered("fetch-member", at("KIM"), member("2", "KIM"))
-                .not_judged(),
-            fetched("kim", "1", "kim").passes(),
-            fetched("kim", "2", "Kim").fails("/sid"),
-            two.clone().refused("fetch-member", at("kim")).fails(""),
-            fetched(&sid("MB", "1"), "1", "kim").not_judged(),
+            near.refused("fetch-member", at("KIM")).passes(),
+            fetched(&near, "KIM", member("1", "kim")).fails(""),
+            fetched(&loud, "KIM", member("2", "KIM")).not_judged(),
+            fetched(&two, "kim", member("1", "kim")).passes(),
+            fetched(&two, "kim", member("2", "Kim")).fails("/sid"),
+            two.refused("fetch-member", at("kim")).fails(""),
+            fetched(&two, &sid("MB", "1"), member("1", "kim")).not_judged(),
             two.not_judged(),
-            strange().refused("read-members", in_other()).passes(),
-            strange()
-                .answered("read-members", in_other(), page())
+            strange.refused("read-members", in_other.clone()).passes(),
+            strange
+                .answered("read-members", in_other, members())
                 .fails(""),
         ]
     }

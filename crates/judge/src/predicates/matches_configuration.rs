@@ -63,24 +63,17 @@ impl Predicate for MatchesConfiguration {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
-        let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});
-        let scene = Example::for_rule("auth", parameters)
-            .configured(json!({"auth": {"application": {"name": "Shop"}}}));
+        let rule = Example::for_rule(
+            "auth",
+            json!({"kind": kind, "at": "/claims/iss", "key": "application.name"}),
+        );
+        let shop = rule.configured(json!({"auth": {"application": {"name": "Shop"}}}));
         let token = |issuer: &str| json!({"claims": {"iss": issuer}});
         vec![
-            scene.clone().payload(kind, token("Shop")).passes(),
-            scene
-                .clone()
-                .payload(kind, token("shop"))
-                .fails("/claims/iss"),
-            scene
-                .clone()
-                .payload(kind, json!({"claims": {}}))
-                .not_judged(),
-            scene
-                .configured(Value::Null)
-                .payload(kind, token("shop"))
-                .not_judged(),
+            shop.payload(kind, token("Shop")).passes(),
+            shop.payload(kind, token("shop")).fails("/claims/iss"),
+            shop.payload(kind, json!({"claims": {}})).not_judged(),
+            rule.payload(kind, token("shop")).not_judged(),
         ]
     }
 }

@@ -84,60 +84,53 @@ impl Predicate for PageLinks {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let of = |aspect: &str| json!({"of": "flow/read-steps", "aspect": aspect});
-        let sid = |digit: &str| format!("FT{}", digit.repeat(32));
-        let page = |number: usize, digit: &str| {
+        let path = json!({"FlowSid": sid("FW", "1"), "ExecutionSid": sid("FN", "1")});
+        let shown = |scene: &ExampleBuilder, number: usize, digit: &str| {
             let step = json!({
-                "sid": sid(digit), "account_sid": "", "flow_sid": format!("FW{}", "1".repeat(32)),
-                "execution_sid": format!("FN{}", "1".repeat(32)), "parent_step_sid": null, "name": "",
-                "context": {}, "transitioned_from": null, "transitioned_to": null, "date_created": "",
-                "date_updated": null, "url": "", "links": {},
+                "sid": sid("FT", digit), "flow_sid": sid("FW", "1"), "execution_sid": sid("FN", "1"),
             });
             let before = (number > 0).then_some("before");
-            json!({
-                "meta": {
-                    "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
-                    "previous_page_url": before, "next_page_url": "after",
-                },
-                "steps": [step],
-            })
+            let meta = json!({
+                "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
+                "previous_page_url": before, "next_page_url": "after",
+            });
+            scene.answered(
+                "read-steps",
+                path.clone(),
+                json!({"meta": meta, "steps": [step]}),
+            )
         };
-        let path = json!({"FlowSid": format!("FW{}", "1".repeat(32)), "ExecutionSid": format!("FN{}", "1".repeat(32))});
-        let shown = |scene: ExampleBuilder, number: usize, digit: &str| {
-            scene.answered("read-steps", path.clone(), page(number, digit))
+        let first = |aspect: &str| {
+            let parameters = json!({"of": "flow/read-steps", "aspect": aspect});
+            shown(&Example::for_rule("flow", parameters), 0, "1")
         };
         let walked = |aspect: &str| {
-            let first = shown(Example::for_rule("flow", of(aspect)), 0, "1");
-            let second = shown(first, 1, "2").via(0, NEXT);
-            shown(second, 2, "3").via(1, NEXT)
+            let second = shown(&first(aspect), 1, "2").via(0, NEXT);
+            shown(&second, 2, "3").via(1, NEXT)
         };
-        let back = |digit: &str| shown(shown(walked("leads"), 1, digit).via(2, PREVIOUS), 0, "1");
+        let (leads, numbered) = (walked("leads"), first("numbered"));
+        // The first page is read again at the end.
+        let back = |digit: &str, again: &str| {
+            let previous = shown(&leads, 1, digit).via(2, PREVIOUS);
+            shown(&previous, 0, again)
+        };
+        let to_first = shown(&leads, 2, "3").via(2, FIRST);
+        let next = |number: usize| {
+            let next = shown(&numbered, number, "2").via(0, NEXT);
+            next.at("/v1/Steps?Page=1")
+        };
         vec![
-            back("2").passes(),
-            back("1").fails(PREVIOUS),
-            shown(shown(walked("leads"), 2, "3").via(2, FIRST), 0, "1").fails(FIRST),
-            walked("leads")
+            back("2", "1").passes(),
+            back("1", "1").fails(PREVIOUS),
+            shown(&to_first, 0, "1").fails(FIRST),
+            leads
                 .refused("read-steps", path.clone())
                 .via(1, ITSELF)
                 .fails(ITSELF),
             // A step was added meanwhile.
-            shown(shown(walked("leads"), 1, "1").via(2, PREVIOUS), 0, "9").not_judged(),
-            shown(
-                shown(Example::for_rule("flow", of("numbered")), 0, "1"),
-                1,
-                "2",
-            )
-            .via(0, NEXT)
-            .at("/v1/Steps?Page=1")
-            .passes(),
-            shown(
-                shown(Example::for_rule("flow", of("numbered")), 0, "1"),
-                0,
-                "2",
-            )
-            .via(0, NEXT)
-            .at("/v1/Steps?Page=1")
-            .fails("/meta/page"),
+            back("1", "9").not_judged(),
+            next(1).passes(),
+            next(0).fails("/meta/page"),
             walked("numbered").not_judged(),
         ]
     }

@@ -51,45 +51,36 @@ impl Predicate for ParentScope {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let member = |channel: &str, digit: &str| {
-            json!({
-                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", channel),
-                "service_sid": sid("IS", "1"), "identity": digit, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
+        let shown = |channel: &str| {
+            let mut member = member(channel, "ann");
+            member["channel_sid"] = json!(sid("CH", channel));
+            member
         };
-        let within =
+        let path =
             |channel: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", channel)});
-        let of = |channel: &str, digit: &str| {
-            let mut path = within(channel);
-            path["Sid"] = json!(sid("MB", digit));
+        let to_first = |channel: &str| {
+            let mut path = path(channel);
+            path["Sid"] = json!(sid("MB", "1"));
             path
         };
-        let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
         let two = |operation: &str| {
             Example::for_rule("chat", json!({"of": operation}))
-                .answered("create-member", within("1"), member("1", "1"))
-                .answered("create-member", within("2"), member("2", "2"))
+                .answered("create-member", path("1"), shown("1"))
+                .answered("create-member", path("2"), shown("2"))
         };
-        let fetched =
-            two("chat/fetch-member").answered("fetch-member", of("1", "1"), member("1", "1"));
-        let list = |channel: &str, members: Value| {
-            two("chat/read-members").answered("read-members", within(channel), page(members))
+        let fetched = two("chat/fetch-member").answered("fetch-member", to_first("1"), shown("1"));
+        let list = |shown: Value| {
+            let listed = page("members", json!([shown]));
+            two("chat/read-members").answered("read-members", path("1"), listed)
         };
         vec![
+            fetched.refused("fetch-member", to_first("2")).passes(),
             fetched
-                .clone()
-                .refused("fetch-member", of("2", "1"))
-                .passes(),
-            fetched
-                .clone()
-                .answered("fetch-member", of("2", "1"), member("1", "1"))
+                .answered("fetch-member", to_first("2"), shown("1"))
                 .fails(""),
             fetched.not_judged(),
-            list("1", json!([member("1", "1")])).passes(),
-            list("1", json!([member("2", "2")])).fails("/members/0"),
+            list(shown("1")).passes(),
+            list(shown("2")).fails("/members/0"),
         ]
     }
 }

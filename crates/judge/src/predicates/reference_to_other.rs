@@ -52,16 +52,17 @@ impl Predicate for ReferenceToOther {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "flow/step";
-        let parameters = json!({"kind": kind, "at": "/parent_step_sid", "other": true});
-        let sid = |digit: &str| format!("FT{}", digit.repeat(32));
+        let parameters = json!({"kind": "flow/step", "at": "/parent_step_sid", "other": true});
         let step = |parent: Value| {
-            let shown = json!({"sid": sid("1"), "parent_step_sid": parent});
-            Example::for_rule("flow", parameters.clone()).payload(kind, shown)
+            let rule = Example::for_rule("flow", parameters.clone());
+            rule.payload(
+                "flow/step",
+                json!({"sid": "FT1", "parent_step_sid": parent}),
+            )
         };
         vec![
-            step(json!(sid("2"))).passes(),
-            step(json!(sid("1"))).fails("/parent_step_sid"),
+            step(json!("FT2")).passes(),
+            step(json!("FT1")).fails("/parent_step_sid"),
             step(Value::Null).not_judged(),
         ]
     }

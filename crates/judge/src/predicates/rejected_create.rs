@@ -71,60 +71,47 @@ impl Predicate for RejectedCreate {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let (service, channel) = (
-            format!("IS{}", "1".repeat(32)),
-            format!("CH{}", "1".repeat(32)),
+        let made = |once: bool| {
+            let rule = Example::for_rule("chat", json!({"of": "chat/create-member", "once": once}));
+            rule.shown("create-service", service("1", "a")).answered(
+                "create-member",
+                in_channel(json!({})),
+                member("1", "1"),
+            )
+        };
+        let listed = |scene: &ExampleBuilder, digits: &[&str]| {
+            let members: Vec<Value> = digits.iter().map(|digit| member(digit, digit)).collect();
+            scene.answered(
+                "read-members",
+                in_channel(json!({})),
+                page("members", members),
+            )
+        };
+        let refused =
+            |scene: &ExampleBuilder| scene.refused("create-member", in_channel(json!({})));
+        let again = |once: bool| {
+            let listed = listed(&made(once), &["1"]);
+            listed.answered("create-member", in_channel(json!({})), member("2", "2"))
+        };
+        let once = refused(&listed(&made(false), &["1"]));
+        let unlisted = refused(&listed(&made(false), &[]));
+        let twice = refused(&again(false));
+        let copied = page(
+            "members",
+            json!([member("1", "1"), member("4", "2"), member("2", "2")]),
         );
-        let member = |digit: &str| {
-            json!({
-                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
-                "service_sid": service, "identity": digit, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
-        };
-        let path = json!({"ServiceSid": service, "ChannelSid": channel});
-        let listed = |scene: ExampleBuilder, members: Value| {
-            let page =
-                json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
-            scene.answered("read-members", path.clone(), page)
-        };
-        let made = Example::for_rule("chat", json!({"of": "chat/create-member"}))
-            .answered("create-service", json!({}), json!({"sid": service}))
-            .answered("create-member", path.clone(), member("1"));
-        let refused = |scene: ExampleBuilder| scene.refused("create-member", path.clone());
-        let once = refused(listed(made.clone(), json!([member("1")])));
-        let again = |is_once: bool| {
-            let parameters = json!({"of": "chat/create-member", "once": is_once});
-            let scene = Example::for_rule("chat", parameters)
-                .answered("create-service", json!({}), json!({"sid": service}))
-                .answered("create-member", path.clone(), member("1"));
-            listed(scene, json!([member("1")])).answered("create-member", path.clone(), member("2"))
-        };
-        let mut copy = member("2");
-        copy["sid"] = json!(format!("MB{}", "4".repeat(32)));
         vec![
-            listed(once.clone(), json!([member("1")])).passes(),
-            listed(once, json!([member("1"), member("2")])).fails("/members/1"),
-            listed(
-                refused(listed(made.clone(), json!([]))),
-                json!([member("1")]),
-            )
-            .not_judged(),
-            listed(refused(made.clone()), json!([member("1")])).not_judged(),
-            listed(again(true), json!([member("1"), member("2")])).passes(),
-            listed(again(true), json!([member("1"), member("2"), member("3")])).fails("/members/2"),
-            listed(again(false), json!([member("1"), member("2"), member("3")])).not_judged(),
-            listed(
-                refused(again(false)),
-                json!([member("1"), copy, member("2")]),
-            )
-            .passes(),
-            listed(
-                refused(again(false)),
-                json!([member("1"), member("2"), member("3")]),
-            )
-            .fails("/members/2"),
+            listed(&once, &["1"]).passes(),
+            listed(&once, &["1", "2"]).fails("/members/1"),
+            listed(&unlisted, &["1"]).not_judged(),
+            listed(&refused(&made(false)), &["1"]).not_judged(),
+            listed(&again(true), &["1", "2"]).passes(),
+            listed(&again(true), &["1", "2", "3"]).fails("/members/2"),
+            listed(&again(false), &["1", "2", "3"]).not_judged(),
+            twice
+                .answered("read-members", in_channel(json!({})), copied)
+                .passes(),
+            listed(&twice, &["1", "2", "3"]).fails("/members/2"),
         ]
     }
 

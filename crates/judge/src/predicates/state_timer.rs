@@ -88,49 +88,37 @@ impl Predicate for StateTimer {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let uuid = "00000000-0000-4000-8000-000000000001";
-        let parameters = |aspect: &str| {
-            json!({
-                "of": "auth/approval-request-fetch", "at": "/approval_request/status", "aspect": aspect,
-                "unasked": 86_400,
-            })
-        };
-        let created = |aspect: &str, sent: Value| {
-            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
-            Example::for_rule("auth", parameters(aspect)).answered(
+        const STATUS: &str = "/approval_request/status";
+        let request = |members: Value| json!({"success": true, "approval_request": members});
+        let made = |aspect: &str, seconds: Option<u64>| {
+            let parameters = json!({
+                "of": "auth/approval-request-fetch", "at": STATUS, "aspect": aspect, "unasked": 86_400,
+            });
+            let sent = seconds.map_or(json!({}), |seconds| json!({"seconds_to_expire": seconds}));
+            let rule = Example::for_rule("auth", parameters);
+            rule.answered(
                 "create-approval-request",
                 sent,
-                answer,
+                request(json!({"uuid": "u1"})),
             )
         };
-        let made = |aspect: &str, seconds: u64| {
-            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
-            created(aspect, sent)
-        };
-        let made_without_any = |aspect: &str| {
-            created(
-                aspect,
-                json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"}),
-            )
-        };
-        let fetched = |scene: ExampleBuilder, status: &str| {
-            let shown =
-                json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
-            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
-            scene.answered("fetch-approval-request", path, shown)
+        let fetched = |aspect: &str, seconds: Option<u64>, status: &str| {
+            let path = json!({"FORMAT": "json", "PUSH_UUID": "u1"});
+            let shown = request(json!({"uuid": "u1", "status": status}));
+            made(aspect, seconds).answered("fetch-approval-request", path, shown)
         };
         vec![
-            fetched(made("not-before", 86_400), "pending").passes(),
-            fetched(made("not-before", 86_400), "expired").fails("/approval_request/status"),
-            fetched(made("not-before", 0), "expired").not_judged(),
-            fetched(made("never", 0), "pending").passes(),
-            fetched(made("never", 0), "expired").fails("/approval_request/status"),
-            fetched(made("default", 60), "expired").not_judged(),
-            fetched(made_without_any("default"), "pending").passes(),
-            fetched(made_without_any("default"), "expired").fails("/approval_request/status"),
-            fetched(made("after", 86_400), "pending").not_judged(),
-            fetched(made("after", 86_400), "approved").not_judged(),
-            made("not-before", 60).not_judged(),
+            fetched("not-before", Some(86_400), "pending").passes(),
+            fetched("not-before", Some(86_400), "expired").fails(STATUS),
+            fetched("not-before", Some(0), "expired").not_judged(),
+            fetched("never", Some(0), "pending").passes(),
+            fetched("never", Some(0), "expired").fails(STATUS),
+            fetched("default", Some(60), "expired").not_judged(),
+            fetched("default", None, "pending").passes(),
+            fetched("default", None, "expired").fails(STATUS),
+            fetched("after", Some(86_400), "pending").not_judged(),
+            fetched("after", Some(86_400), "approved").not_judged(),
+            made("not-before", Some(60)).not_judged(),
         ]
     }
 }

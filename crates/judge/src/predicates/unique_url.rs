@@ -40,10 +40,11 @@ impl Predicate for UniqueUrl {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "chat/webhook";
-        let webhook = |sid: &str, url: Value| json!({"sid": sid, "url": url});
-        let first = Example::for_rule("chat", json!({"kinds": [kind]}))
-            .payload(kind, webhook("WH1", json!("/hooks/WH1")));
-        let beside = |sid: &str, url: Value| first.clone().payload(kind, webhook(sid, url));
+        let beside = |sid: &str, url: Value| {
+            Example::for_rule("chat", json!({"kinds": [kind]}))
+                .payload(kind, json!({"sid": "WH1", "url": "/hooks/WH1"}))
+                .payload(kind, json!({"sid": sid, "url": url}))
+        };
         vec![
             beside("WH2", json!("/hooks/WH2")).passes(),
             beside("WH2", json!("/hooks/WH1")).fails("/url"),
