@@ -80,12 +80,7 @@ fn was_sent(
     };
     let Some(got) = seen.value(&echo.at) else {
         if seen.is_null_above(&echo.at) && !echo.or.contains(&Value::Null) {
-            let fact = Fact {
-                kind: "not-honoured",
-                expected: json::short(sent),
-                actual: "null in its place".into(),
-                ..Fact::default()
-            };
+            let fact = Fact::new("not-honoured", json::short(sent), "null in its place");
             let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
             instance.conclude(Some(fact));
         }

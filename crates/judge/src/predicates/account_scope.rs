@@ -249,7 +249,7 @@ fn evaluate_response(
     });
     let sites = Sites::collect(witness.into_iter().chain([site]));
     if let Some(sites) = sites {
-        verdicts.instance(rule, sites).conclude_at(wrong);
+        verdicts.conclude_at(rule, sites, wrong);
     }
 }
 

@@ -65,15 +65,8 @@ impl Predicate for CallbackMethod {
                 continue;
             };
             let came = &delivery.request.method;
-            let fact = (*came != asked).then(|| Fact {
-                kind: "method",
-                expected: asked,
-                actual: came.clone(),
-                ..Fact::default()
-            });
-            verdicts
-                .instance(rule, Site::delivery(event, "/method"))
-                .conclude(fact);
+            let fact = (*came != asked).then(|| Fact::new("method", asked, came.clone()));
+            verdicts.conclude(rule, Site::delivery(event, "/method"), fact);
         }
     }
 

@@ -30,10 +30,8 @@ impl Predicate for ConsistentReads {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        let known = context.rulebook.kinds.get(&self.of);
-        let of = known
-            .and_then(|kind| kind.annotations.of())
-            .unwrap_or(&self.of);
+        let about = context.about(&self.of);
+        let of = about.and_then(Annotations::of).unwrap_or(&self.of);
         for (id, resource) in history
             .resources
             .of_kind(of)
@@ -93,11 +91,7 @@ fn evaluate_pair(
     let Some(shown) = later.representation(context) else {
         return;
     };
-    let about = context
-        .rulebook
-        .kinds
-        .get(later.shown_type)
-        .map(|kind| &kind.annotations);
+    let about = context.about(later.shown_type);
     let for_good =
         |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(context, id, before, later);
@@ -125,13 +119,12 @@ fn evaluate_pair(
         return;
     };
     let wrong = changed.map(|change| {
-        let fact = Fact {
-            kind: "differs",
-            expected: format!("{}, as shown before", json::short(change.before)),
-            actual: json::short(change.after),
-            ..Fact::default()
-        };
+        let fact = Fact::new(
+            "differs",
+            format!("{}, as shown before", json::short(change.before)),
+            json::short(change.after),
+        );
         (shown.site(&change.pointer), fact)
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }

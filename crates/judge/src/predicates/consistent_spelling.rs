@@ -39,12 +39,10 @@ impl Predicate for ConsistentSpelling {
             };
             let instance = verdicts.instance(rule, [earlier.clone(), site]);
             let instance = instance.after(earlier.exchange(context.evidence));
-            instance.conclude((*used != word).then(|| Fact {
-                kind: "spelling",
-                expected: format!("{used}, as before"),
-                actual: word.to_owned(),
-                ..Fact::default()
-            }));
+            instance.conclude(
+                (*used != word)
+                    .then(|| Fact::new("spelling", format!("{used}, as before"), word.to_owned())),
+            );
         }
     }
 

@@ -199,13 +199,8 @@ impl CreatedWith {
             verdicts.record_vacuous(rule, Vacuity::Absent);
             return;
         };
-        let fact = wrong.map(|expected| Fact {
-            kind: "made-with",
-            expected,
-            actual: json::short(got),
-            ..Fact::default()
-        });
-        verdicts.instance(rule, site).conclude(fact);
+        let fact = wrong.map(|expected| Fact::new("made-with", expected, json::short(got)));
+        verdicts.conclude(rule, site, fact);
     }
 
     /// The members that requests of the operation sent, and this one did not.

@@ -48,16 +48,17 @@ impl Predicate for CreationOrder {
                 None => verdicts.record_vacuous(rule, Vacuity::Alone),
                 Some(one) => {
                     let sites = [one.index, index].map(|index| Site::answer(index, &self.at));
-                    let instance = verdicts.instance(rule, sites);
-                    instance.conclude(broken.map(|one| Fact {
-                        kind: "order",
-                        expected: match one.moment.is_before(&moment) {
-                            true => format!("more than {}", one.number),
-                            false => format!("not {}", one.number),
-                        },
-                        actual: number.to_string(),
-                        ..Fact::default()
-                    }));
+                    let fact = broken.map(|one| {
+                        Fact::new(
+                            "order",
+                            match one.moment.is_before(&moment) {
+                                true => format!("more than {}", one.number),
+                                false => format!("not {}", one.number),
+                            },
+                            number.to_string(),
+                        )
+                    });
+                    verdicts.conclude(rule, sites, fact);
                 }
             }
             known.push(Created {

@@ -54,14 +54,15 @@ impl Predicate for CreationTimes {
                 if !is_zone_apart(apart) && apart.unsigned_abs() > CLOCKS_APART {
                     continue;
                 }
-                let fact = is_zone_apart(apart).then(|| Fact {
-                    kind: "dated-in-another-zone",
-                    expected: format!("about {}", when.span.ended),
-                    actual: date.to_string(),
-                    ..Fact::default()
+                let fact = is_zone_apart(apart).then(|| {
+                    Fact::new(
+                        "dated-in-another-zone",
+                        format!("about {}", when.span.ended),
+                        date.to_string(),
+                    )
                 });
                 if !verdicts.has_finding_at(&site) {
-                    verdicts.instance(rule, site).conclude(fact);
+                    verdicts.conclude(rule, site, fact);
                 }
                 continue;
             }
@@ -79,13 +80,14 @@ impl Predicate for CreationTimes {
             if verdicts.has_finding_at(&sites[0]) || verdicts.has_finding_at(&sites[1]) {
                 continue;
             }
-            let fact = is_wrong.then(|| Fact {
-                kind: "dated-apart",
-                expected: format!("about {} after {first_date}", whole(least)),
-                actual: date.to_string(),
-                ..Fact::default()
+            let fact = is_wrong.then(|| {
+                Fact::new(
+                    "dated-apart",
+                    format!("about {} after {first_date}", whole(least)),
+                    date.to_string(),
+                )
             });
-            verdicts.instance(rule, sites).conclude(fact);
+            verdicts.conclude(rule, sites, fact);
         }
     }
 

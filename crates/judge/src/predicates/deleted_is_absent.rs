@@ -81,15 +81,16 @@ fn evaluate_deletion(
             between && brings && other.may_touch(id, resource.kind)
         })
     };
-    let fact = |actual: &str| Fact {
-        kind: "not-gone",
-        expected: format!(
-            "no {} after {}",
-            resource.shown(),
-            context.seen[index].exchange.operation
-        ),
-        actual: actual.to_owned(),
-        ..Fact::default()
+    let fact = |actual: &str| {
+        Fact::new(
+            "not-gone",
+            format!(
+                "no {} after {}",
+                resource.shown(),
+                context.seen[index].exchange.operation
+            ),
+            actual.to_owned(),
+        )
     };
     let observations = resource
         .observations
@@ -104,7 +105,7 @@ fn evaluate_deletion(
         };
         let wrong = (observation.shows != Appearance::NotFound).then(|| fact("found"));
         let sites = [index, at].map(Site::Exchange);
-        verdicts.instance(rule, sites).conclude(wrong);
+        verdicts.conclude(rule, sites, wrong);
     }
     for list in history
         .lists
@@ -125,8 +126,6 @@ fn evaluate_deletion(
             None => Site::answer(list.pages[0], list.place()),
         };
         let sites = [Site::Exchange(index), site];
-        verdicts
-            .instance(rule, sites)
-            .conclude(held.map(|_| fact("listed")));
+        verdicts.conclude(rule, sites, held.map(|_| fact("listed")));
     }
 }

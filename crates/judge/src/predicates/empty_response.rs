@@ -36,15 +36,14 @@ impl Predicate for EmptyResponse {
             if seen.acceptance != Acceptance::Accepted {
                 continue;
             }
-            let wrong = (!response.body.is_empty()).then(|| Fact {
-                kind: "unexpected-body",
-                expected: "no body".to_owned(),
-                actual: format!("{} bytes", response.body.len()),
-                ..Fact::default()
+            let wrong = (!response.body.is_empty()).then(|| {
+                Fact::new(
+                    "unexpected-body",
+                    "no body",
+                    format!("{} bytes", response.body.len()),
+                )
             });
-            verdicts
-                .instance(rule, Site::Exchange(index))
-                .conclude(wrong);
+            verdicts.conclude(rule, Site::Exchange(index), wrong);
         }
     }
 

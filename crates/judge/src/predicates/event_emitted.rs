@@ -104,15 +104,14 @@ impl Predicate for EventEmitted {
             if !fits {
                 continue;
             }
-            let fact = (!came(&self.r#type)).then(|| Fact {
-                kind: "not-told",
-                expected: format!("an event {}", self.r#type),
-                actual: types_with_counts(collected.events()),
-                ..Fact::default()
+            let fact = (!came(&self.r#type)).then(|| {
+                Fact::new(
+                    "not-told",
+                    format!("an event {}", self.r#type),
+                    types_with_counts(collected.events()),
+                )
             });
-            verdicts
-                .instance(rule, Site::hook(collected.event, "/events"))
-                .conclude(fact);
+            verdicts.conclude(rule, Site::hook(collected.event, "/events"), fact);
         }
     }
 

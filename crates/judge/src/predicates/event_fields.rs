@@ -105,7 +105,7 @@ impl Predicate for EventFields {
             };
             let wrong = self.wrong(given, &there);
             let wrong = wrong.map(|(n, fact)| (place(n), fact));
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 
@@ -209,12 +209,7 @@ impl EventFields {
             }
             Relation::OneOf | Relation::Each => all.contains(&as_text(value)),
         };
-        let fact = |expected: String, actual: String| Fact {
-            kind: "carries",
-            expected,
-            actual,
-            ..Fact::default()
-        };
+        let fact = |expected: String, actual: String| Fact::new("carries", expected, actual);
         if self.how == Relation::Each {
             let mut of_types: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
             for stands in there {

@@ -60,16 +60,15 @@ impl Predicate for EventFieldsAgree {
                 let (_, first) = &events[0];
                 let other = events.iter().find(|(_, value)| value != first);
                 let wrong = other.map(|(n, value)| {
-                    let fact = Fact {
-                        kind: "one-message",
-                        expected: format!("{first}, as in an earlier event of this message"),
-                        actual: value.clone(),
-                        ..Fact::default()
-                    };
+                    let fact = Fact::new(
+                        "one-message",
+                        format!("{first}, as in an earlier event of this message"),
+                        value.clone(),
+                    );
                     (place(*n), fact)
                 });
                 if let Some(sites) = Sites::collect(events.iter().map(|(n, _)| place(*n))) {
-                    verdicts.instance(rule, sites).conclude_at(wrong);
+                    verdicts.conclude_at(rule, sites, wrong);
                 }
             }
         }

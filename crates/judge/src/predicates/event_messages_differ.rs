@@ -56,7 +56,7 @@ impl Predicate for EventMessagesDiffer {
                 let Some(known) = messages.get_mut(&id) else {
                     let others = messages.values().map(|message| &message.site);
                     if let Some(sites) = Sites::first_with_last(others, site.clone()) {
-                        verdicts.instance(rule, sites).conclude(None);
+                        verdicts.conclude(rule, sites, None);
                     }
                     let send = send.clone();
                     messages.insert(id, Message { send, to, site });
@@ -68,14 +68,13 @@ impl Predicate for EventMessagesDiffer {
                     _ => None,
                 };
                 if let Some(other) = other {
-                    let fact = Fact {
-                        kind: "not-unique",
-                        expected: format!("another identifier than that of the message {other}"),
-                        actual: id,
-                        ..Fact::default()
-                    };
+                    let fact = Fact::new(
+                        "not-unique",
+                        format!("another identifier than that of the message {other}"),
+                        id,
+                    );
                     let sites = [known.site.clone(), site];
-                    verdicts.instance(rule, sites).conclude(Some(fact));
+                    verdicts.conclude(rule, sites, Some(fact));
                 } else if known.to.is_none() {
                     known.to = to;
                 }

@@ -45,7 +45,7 @@ impl Predicate for EventPayload {
             };
             let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
             let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
-            verdicts.instance(rule, site("")).conclude_at(wrong);
+            verdicts.conclude_at(rule, site(""), wrong);
         }
     }
 
@@ -94,11 +94,8 @@ impl Predicate for EventPayload {
 impl EventPayload {
     /// The first place that is wrong.
     fn wrong(&self, payload: &Value) -> Option<(String, Fact)> {
-        let fact = |expected: &str, actual: &Value| Fact {
-            kind: "payload",
-            expected: expected.to_owned(),
-            actual: json::short(actual),
-            ..Fact::default()
+        let fact = |expected: &str, actual: &Value| {
+            Fact::new("payload", expected.to_owned(), json::short(actual))
         };
         for name in &self.without {
             if let Some(value) = payload.get(name) {

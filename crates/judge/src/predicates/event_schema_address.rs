@@ -46,15 +46,12 @@ impl Predicate for EventSchemaAddress {
             let wrong = match self.compare(context, of, schema) {
                 Announced::Unknown => continue,
                 Announced::Right => None,
-                Announced::Mismatch(expected) => Some(Fact {
-                    kind: "schema-address",
-                    expected,
-                    actual: schema.to_owned(),
-                    ..Fact::default()
-                }),
+                Announced::Mismatch(expected) => {
+                    Some(Fact::new("schema-address", expected, schema.to_owned()))
+                }
             };
             let site = Site::hook(index, format!("/events/{n}/schema"));
-            verdicts.instance(rule, site).conclude(wrong);
+            verdicts.conclude(rule, site, wrong);
         }
     }
 

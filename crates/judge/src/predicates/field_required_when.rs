@@ -50,15 +50,13 @@ impl Predicate for FieldRequiredWhen {
             let is_there = shown
                 .value(&self.field)
                 .is_some_and(|value| !value.is_null());
-            let fact = Fact {
-                kind: "missing-field",
-                expected: format!("present, as {} is {}", self.when, json::short(decides)),
-                actual: "nothing".to_owned(),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, [shown.site(&self.when), site])
-                .conclude((!is_there).then_some(fact));
+            let fact = Fact::new(
+                "missing-field",
+                format!("present, as {} is {}", self.when, json::short(decides)),
+                "nothing",
+            );
+            let sites = [shown.site(&self.when), site];
+            verdicts.conclude(rule, sites, (!is_there).then_some(fact));
         }
     }
 

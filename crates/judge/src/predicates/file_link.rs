@@ -90,9 +90,7 @@ impl Predicate for FileLink {
                     }),
                 };
                 if let Some(wrong) = found {
-                    verdicts
-                        .instance(rule, Site::Exchange(index))
-                        .conclude(wrong);
+                    verdicts.conclude(rule, Site::Exchange(index), wrong);
                 }
             }
         }
@@ -144,11 +142,12 @@ impl Predicate for FileLink {
 }
 
 fn not_found(response: &Response) -> Option<Fact> {
-    (!response.is_success()).then(|| Fact {
-        kind: "not-found",
-        expected: "the file".to_owned(),
-        actual: format!("status {}", response.status),
-        ..Fact::default()
+    (!response.is_success()).then(|| {
+        Fact::new(
+            "not-found",
+            "the file",
+            format!("status {}", response.status),
+        )
     })
 }
 
@@ -176,20 +175,14 @@ fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
             0 => "an empty file".to_owned(),
             length => format!("{length} bytes, the same up to byte {at}"),
         };
-        Fact {
-            kind: "bytes",
-            expected: format!("the {} uploaded bytes", wanted.len()),
+        Fact::new(
+            "bytes",
+            format!("the {} uploaded bytes", wanted.len()),
             actual,
-            ..Fact::default()
-        }
+        )
     })
 }
 
 fn other_type(got: &str, wanted: &str) -> Option<Fact> {
-    (essence(got) != essence(wanted)).then(|| Fact {
-        kind: "type",
-        expected: essence(wanted),
-        actual: essence(got),
-        ..Fact::default()
-    })
+    (essence(got) != essence(wanted)).then(|| Fact::new("type", essence(wanted), essence(got)))
 }

@@ -34,12 +34,12 @@ impl Predicate for Immutable {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(kind) = context.rulebook.kinds.get(&self.of) else {
+        let Some(about) = context.about(&self.of) else {
             return;
         };
-        let resource_type = kind.annotations.of().unwrap_or(&self.of);
+        let resource_type = about.of().unwrap_or(&self.of);
         let fields = match self.fields.as_slice() {
-            [] => &kind.annotations.immutable,
+            [] => &about.immutable,
             _ => &self.fields,
         };
         let history = &context.history;
@@ -187,12 +187,11 @@ fn evaluate_observation<'s>(
     });
     let earlier = wrong.and_then(|one| one.earlier);
     let wrong = wrong.map(|one| {
-        let fact = Fact {
-            kind: "changed",
-            expected: format!("{}, as before", json::short(one.before)),
-            actual: json::short(one.after),
-            ..Fact::default()
-        };
+        let fact = Fact::new(
+            "changed",
+            format!("{}, as before", json::short(one.before)),
+            json::short(one.after),
+        );
         (shown.site(one.field), fact)
     });
     verdicts

@@ -52,12 +52,11 @@ impl Predicate for ImmutableByKey {
             };
             let wrong = self.fields.iter().find_map(|field| {
                 let (before, after) = both(field)?;
-                let fact = Fact {
-                    kind: "changed",
-                    expected: format!("{}, as before", json::short(before)),
-                    actual: json::short(after),
-                    ..Fact::default()
-                };
+                let fact = Fact::new(
+                    "changed",
+                    format!("{}, as before", json::short(before)),
+                    json::short(after),
+                );
                 (!same(before, after)).then(|| (later.site(field), fact))
             });
             let earlier = earlier.site(&self.key).exchange(context.evidence);

@@ -26,10 +26,10 @@ impl Predicate for ImmutableInstant {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(known) = context.rulebook.kinds.get(&self.of) else {
+        let Some(about) = context.about(&self.of) else {
             return;
         };
-        let of = known.annotations.of().unwrap_or(&self.of);
+        let of = about.of().unwrap_or(&self.of);
         for (_, resource) in context.history.resources.of_kind(of) {
             let mut first: Option<(Site, Timestamp)> = None;
             for observation in &resource.observations {
@@ -51,11 +51,12 @@ impl Predicate for ImmutableInstant {
                 if !is_this || verdicts.has_finding_at(&site) {
                     continue;
                 }
-                let fact = || Fact {
-                    kind: "another-instant",
-                    expected: format!("{was}, as before"),
-                    actual: at.to_string(),
-                    ..Fact::default()
+                let fact = || {
+                    Fact::new(
+                        "another-instant",
+                        format!("{was}, as before"),
+                        at.to_string(),
+                    )
                 };
                 let wrong = at.duration_since(*was).abs() > ROUNDING;
                 verdicts

@@ -309,7 +309,7 @@ impl InitialValue {
                 ),
             }
         };
-        verdicts.instance(rule, sites).conclude(wrong.then(fact));
+        verdicts.conclude(rule, sites, wrong.then(fact));
     }
 }
 
@@ -322,7 +322,7 @@ impl From {
         made: &Write<'_>,
     ) -> Option<(&'a Value, Site)> {
         let history = &context.history;
-        let kind = &context.rulebook.kinds.get(&self.kind)?.annotations;
+        let kind = context.about(&self.kind)?;
         let mut parents = history.resources.get(id).parents.iter().rev();
         let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
         let mut observations = history.resources.get(parent).observations.iter().rev();

@@ -242,21 +242,22 @@ impl LinkTarget {
                 if led.is_empty() || there.is_none() && led.contains(&None) {
                     continue;
                 }
-                let fact = there.is_none().then(|| Fact {
-                    kind: "missing-link",
-                    expected: format!("one link that leads to {wanted}"),
-                    actual: match links.values().filter(|link| link.is_null()).count() {
-                        0 => format!("{} links, all followed, none of which does", led.len()),
-                        null => format!(
-                            "{} links, {null} of them null, none of which does",
-                            led.len()
-                        ),
-                    },
-                    ..Fact::default()
+                let fact = there.is_none().then(|| {
+                    Fact::new(
+                        "missing-link",
+                        format!("one link that leads to {wanted}"),
+                        match links.values().filter(|link| link.is_null()).count() {
+                            0 => format!("{} links, all followed, none of which does", led.len()),
+                            null => format!(
+                                "{} links, {null} of them null, none of which does",
+                                led.len()
+                            ),
+                        },
+                    )
                 });
                 let followed = there.map(|(followed, _)| Site::answer(*followed, ""));
                 if let Some(sites) = Sites::collect(followed.into_iter().chain([site])) {
-                    verdicts.instance(rule, sites).conclude(fact);
+                    verdicts.conclude(rule, sites, fact);
                 }
             }
         }
@@ -265,12 +266,7 @@ impl LinkTarget {
     /// The fields of a response that identify its content. If one of them is invalid, the response is
     /// not judged further.
     fn telling<'c>(&self, context: &Context<'c>, kind: &str) -> Vec<&'c str> {
-        let rulebook = context.rulebook;
-        let identity = rulebook
-            .kinds
-            .get(kind)
-            .and_then(|k| k.annotations.identity.as_ref());
-        match (&self.to, identity) {
+        match (&self.to, context.identity(kind)) {
             (To::Itself | To::NoOther, Some(identity)) => {
                 identity.key.iter().map(String::as_str).collect()
             }
@@ -328,12 +324,11 @@ impl LinkTarget {
                 actual,
                 message: format!("the link {link} returns {status}, expected a resource"),
             },
-            _ => Fact {
-                kind: "leads-elsewhere",
-                expected: format!("{kind} {}", resource.shown()),
+            _ => Fact::new(
+                "leads-elsewhere",
+                format!("{kind} {}", resource.shown()),
                 actual,
-                ..Fact::default()
-            },
+            ),
         });
         let named = match self.to {
             To::NoOther => parents_named(context, index, kind),
@@ -390,11 +385,7 @@ fn items<'c>(
 /// Where the items of an response name the resource of that kind that they belong to.
 fn parents_named(context: &Context<'_>, index: usize, kind: &str) -> Vec<Site> {
     let named = items(context, index).flat_map(|(_, item)| {
-        let about = context
-            .rulebook
-            .kinds
-            .get(item.kind)
-            .map(|kind| &kind.annotations);
+        let about = context.about(item.kind);
         let parents = about.into_iter().flat_map(|about| about.parents.iter());
         let fields = parents.filter(move |(_, of)| *of == kind);
         fields

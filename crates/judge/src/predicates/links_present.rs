@@ -88,13 +88,12 @@ impl Predicate for LinksPresent {
                 let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
                 let few =
                     led.len() + null < least || led.len() < always || links.iter().any(is_null);
-                let fact = Fact {
-                    kind: "missing-link",
-                    expected: format!("a link of its own to {}", linked.resources.join(", ")),
-                    actual: format!("{} different links, {null} without an address", led.len()),
-                    ..Fact::default()
-                };
-                verdicts.instance(rule, site).conclude(few.then_some(fact));
+                let fact = Fact::new(
+                    "missing-link",
+                    format!("a link of its own to {}", linked.resources.join(", ")),
+                    format!("{} different links, {null} without an address", led.len()),
+                );
+                verdicts.conclude(rule, site, few.then_some(fact));
             }
         }
     }

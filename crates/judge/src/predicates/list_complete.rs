@@ -72,8 +72,7 @@ impl Predicate for ListComplete {
 
 fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
-    let kind = context.rulebook.kinds.get(list.item_type);
-    let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
+    let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
         return;
     };
     // Of what is there for certain: those that the list shows, and those that it had time to show.
@@ -85,11 +84,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             && since.is_some_and(counts)
     });
     let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-    let pages = list
-        .pages
-        .iter()
-        .map(|&page| Site::answer(page, list.place()));
-    let Some(sites) = Sites::collect(pages).filter(|_| !wanted.is_empty()) else {
+    let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
         verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
     };
@@ -104,16 +99,10 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             .filter(|item| item.resource == Some(id))
             .collect();
         let key = history.resources.get(id).shown();
-        let fact = |kind, expected: String, actual: String| Fact {
-            kind,
-            expected,
-            actual,
-            ..Fact::default()
-        };
         match items.as_slice() {
             [] => Some((
                 last.clone(),
-                fact(
+                Fact::new(
                     "not-listed",
                     format!("{key} in the list"),
                     list.without_it(),
@@ -124,7 +113,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
                 let times = items.len();
                 Some((
                     site,
-                    fact(
+                    Fact::new(
                         "listed-twice",
                         format!("{key} once"),
                         format!("{times} times"),
@@ -134,5 +123,5 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             _ => None,
         }
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }

@@ -57,19 +57,18 @@ impl Predicate for ListFilter {
                 .find(|(_, value)| !self.keeps.fits(sent, value));
             let wrong = wrong.map(|(at, value)| {
                 let relation = self.keeps.words();
-                let fact = Fact {
-                    kind: "filter",
-                    expected: format!(
+                let fact = Fact::new(
+                    "filter",
+                    format!(
                         "{relation} {}, as {} asks",
                         json::short(sent),
                         self.parameter
                     ),
-                    actual: json::short(value),
-                    ..Fact::default()
-                };
+                    json::short(value),
+                );
                 (Site::answer(index, at), fact)
             });
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 

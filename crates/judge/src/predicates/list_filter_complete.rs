@@ -94,8 +94,7 @@ impl ListFilterComplete {
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let kind = context.rulebook.kinds.get(list.item_type);
-        let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
+        let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
             return;
         };
         let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
@@ -107,11 +106,7 @@ impl ListFilterComplete {
                 && self.fits(context, id, list)
         });
         let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-        let pages = list
-            .pages
-            .iter()
-            .map(|&page| Site::answer(page, list.place()));
-        let Some(sites) = Sites::collect(pages).filter(|_| !wanted.is_empty()) else {
+        let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
             verdicts.record_vacuous(rule, Vacuity::Empty);
             return;
         };
@@ -129,14 +124,13 @@ impl ListFilterComplete {
                     None => format!("{name}={}", json::short(value)),
                 });
             let filters: Vec<String> = filters.collect();
-            Fact {
-                kind: "not-listed",
-                expected: format!("{key} in the list for {}", filters.join(" and ")),
-                actual: list.without_it(),
-                ..Fact::default()
-            }
+            Fact::new(
+                "not-listed",
+                format!("{key} in the list for {}", filters.join(" and ")),
+                list.without_it(),
+            )
         });
-        verdicts.instance(rule, sites).conclude(wrong);
+        verdicts.conclude(rule, sites, wrong);
     }
 
     /// Whether all filters match the last observation of a resource, with no action since.

@@ -66,18 +66,17 @@ impl Predicate for ListOrder {
             let wrong = pairs.find(|pair| self.direction.is_against(pair[0].1, pair[1].1));
             let wrong = wrong.map(|pair| {
                 let before = json::short(pair[0].1);
-                let fact = Fact {
-                    kind: "order",
-                    expected: match self.direction {
+                let fact = Fact::new(
+                    "order",
+                    match self.direction {
                         Direction::Ascending => format!("at or after {before}"),
                         Direction::Descending => format!("at or before {before}"),
                     },
-                    actual: json::short(pair[1].1),
-                    ..Fact::default()
-                };
+                    json::short(pair[1].1),
+                );
                 (pair[1].0.clone(), fact)
             });
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 

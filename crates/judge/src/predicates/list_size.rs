@@ -84,14 +84,14 @@ impl Predicate for ListSize {
                     None => (Sites::from(Site::answer(index, at)), String::new()),
                 };
                 let is_longer = items.len() as u64 > most;
-                verdicts
-                    .instance(rule, sites)
-                    .conclude(is_longer.then(|| Fact {
-                        kind: "bound",
-                        expected: format!("at most {most} items{reason}"),
-                        actual: format!("{} items", items.len()),
-                        ..Fact::default()
-                    }));
+                let fact = is_longer.then(|| {
+                    Fact::new(
+                        "bound",
+                        format!("at most {most} items{reason}"),
+                        format!("{} items", items.len()),
+                    )
+                });
+                verdicts.conclude(rule, sites, fact);
             }
         }
     }

@@ -197,16 +197,17 @@ impl LookupByName {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
-        let fact = found.then(|| Fact {
-            kind: "wrong-scope",
-            expected: format!(
-                "nothing: it names {}, of another scope",
-                history.resources.get(id).key
-            ),
-            actual: "found".to_owned(),
-            ..Fact::default()
+        let fact = found.then(|| {
+            Fact::new(
+                "wrong-scope",
+                format!(
+                    "nothing: it names {}, of another scope",
+                    history.resources.get(id).key
+                ),
+                "found",
+            )
         });
-        verdicts.instance(rule, site).conclude(fact);
+        verdicts.conclude(rule, site, fact);
     }
 
     /// A name in another letter case than that of a resource in the scope of the path, if no resource there has
@@ -228,10 +229,7 @@ impl LookupByName {
         let Some((place, text)) = place.zip(named) else {
             return;
         };
-        let about = bound
-            .shown_type
-            .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
-        let Some(about) = about.map(|kind| &kind.annotations) else {
+        let Some(about) = bound.shown_type.and_then(|shown| context.about(shown)) else {
             return;
         };
         let own = about.identity.as_ref().map(|identity| &identity.of);
@@ -263,15 +261,14 @@ impl LookupByName {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
-        let fact = found.then(|| Fact {
-            kind: "wrong-case",
-            expected: format!("nothing: what is there is {near}, in another letter case"),
-            actual: "found".to_owned(),
-            ..Fact::default()
+        let fact = found.then(|| {
+            Fact::new(
+                "wrong-case",
+                format!("nothing: what is there is {near}, in another letter case"),
+                "found",
+            )
         });
-        verdicts
-            .instance(rule, Site::Exchange(index))
-            .conclude(fact);
+        verdicts.conclude(rule, Site::Exchange(index), fact);
     }
 
     /// The resource of the parameter, if an earlier response had exactly this name.
@@ -294,14 +291,9 @@ impl LookupByName {
         }
         let when = history.moments[index];
         let known = resource.observations.iter().any(|observation| {
-            let about = context
-                .rulebook
-                .kinds
-                .get(observation.shown_type)
-                .map(|kind| &kind.annotations);
-            let names = about.and_then(|about| about.identity.as_ref());
+            let identity = context.identity(observation.shown_type);
             observation.moment.is_before(&when)
-                && names.is_some_and(|identity| {
+                && identity.is_some_and(|identity| {
                     let mut names = identity.names.iter();
                     names.any(|at| {
                         observation
@@ -321,12 +313,7 @@ fn borne<'a>(
     when: &'a Moment,
 ) -> impl Iterator<Item = Cow<'a, str>> {
     resource.observations.iter().flat_map(move |observation| {
-        let about = context
-            .rulebook
-            .kinds
-            .get(observation.shown_type)
-            .map(|kind| &kind.annotations);
-        let identity = about.and_then(|about| about.identity.as_ref());
+        let identity = context.identity(observation.shown_type);
         let names = identity.map_or(&[][..], |identity| &identity.names);
         let is_before = observation.moment.is_before(when);
         let values = names.iter().filter_map(|at| observation.value(context, at));
@@ -378,15 +365,12 @@ fn evaluate_request(
             Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => false,
         };
         if reads {
-            let fact = Fact {
-                kind: "not-named",
-                expected: format!("{key}, which the path names"),
-                actual: "rejected".to_owned(),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, Site::Exchange(index))
-                .conclude(Some(fact));
+            let fact = Fact::new(
+                "not-named",
+                format!("{key}, which the path names"),
+                "rejected",
+            );
+            verdicts.conclude(rule, Site::Exchange(index), Some(fact));
         }
         return;
     }
@@ -397,10 +381,9 @@ fn evaluate_request(
         .iter()
         .filter(|r| r.exchange == Some(index))
     {
-        let Some(kind) = context.rulebook.kinds.get(representation.kind) else {
+        let Some(about) = context.about(representation.kind) else {
             continue;
         };
-        let about = &kind.annotations;
         let at = match meant.above {
             Some(place) => about.parents.get(place).map(|(at, _)| at),
             None => about
@@ -429,6 +412,6 @@ fn evaluate_request(
     if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
         && let Some(sites) = Sites::collect(sites)
     {
-        verdicts.instance(rule, sites).conclude_at(wrong);
+        verdicts.conclude_at(rule, sites, wrong);
     }
 }

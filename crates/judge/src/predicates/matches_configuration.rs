@@ -37,13 +37,14 @@ impl Predicate for MatchesConfiguration {
                 continue;
             };
             let differs = as_text(value) != as_text(wanted);
-            let instance = verdicts.instance(rule, resource.site(&self.at));
-            instance.conclude(differs.then(|| Fact {
-                kind: "configured",
-                expected: format!("{}, as {} is configured", json::short(wanted), self.key),
-                actual: json::short(value),
-                ..Fact::default()
-            }));
+            let fact = differs.then(|| {
+                Fact::new(
+                    "configured",
+                    format!("{}, as {} is configured", json::short(wanted), self.key),
+                    json::short(value),
+                )
+            });
+            verdicts.conclude(rule, resource.site(&self.at), fact);
         }
     }
 

@@ -351,18 +351,15 @@ impl Membership {
                     "the list contains the private group {key}, which the user neither joined nor was invited to"
                 ),
             },
-            None => Fact {
-                kind: "participation",
+            None => Fact::new(
+                "participation",
                 expected,
-                actual: shown
+                shown
                     .value(at)
                     .map_or_else(|| "nothing".to_owned(), json::short),
-                ..Fact::default()
-            },
+            ),
         };
-        verdicts
-            .instance(rule, site)
-            .conclude(is_wrong.then_some(fact));
+        verdicts.conclude(rule, site, is_wrong.then_some(fact));
     }
 
     /// Judges which groups a user's list contains.
@@ -377,11 +374,7 @@ impl Membership {
         let Some(user) = list.scope().filter(|_| list.is_readable()) else {
             return;
         };
-        let pages = list
-            .pages
-            .iter()
-            .map(|&page| Site::answer(page, list.place()));
-        let Some(sites) = Sites::collect(pages) else {
+        let Some(sites) = list.sites() else {
             return;
         };
         if sites.iter().any(|site| verdicts.has_finding_at(site)) {
@@ -419,14 +412,14 @@ impl Membership {
             verdicts.record_vacuous(rule, Vacuity::NothingDue);
             return;
         }
-        verdicts
-            .instance(rule, sites)
-            .conclude(lacks.map(|key| Fact {
-                kind: "not-listed",
-                expected: format!("{key} in the list"),
-                actual: list.without_it(),
-                ..Fact::default()
-            }));
+        let fact = lacks.map(|key| {
+            Fact::new(
+                "not-listed",
+                format!("{key} in the list"),
+                list.without_it(),
+            )
+        });
+        verdicts.conclude(rule, sites, fact);
     }
 }
 
@@ -496,15 +489,12 @@ impl GroupModel {
             if !is_settled {
                 continue;
             }
-            let fact = Fact {
-                kind: "participation",
-                expected: format!("{}, as the member shows", json::short(b)),
-                actual: json::short(a),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, site.clone())
-                .conclude((!agrees).then_some(fact));
+            let fact = Fact::new(
+                "participation",
+                format!("{}, as the member shows", json::short(b)),
+                json::short(a),
+            );
+            verdicts.conclude(rule, site.clone(), (!agrees).then_some(fact));
             if !agrees {
                 return;
             }

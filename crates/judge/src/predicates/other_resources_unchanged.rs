@@ -37,12 +37,9 @@ impl Predicate for OtherResourcesUnchanged {
             exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
         };
         let is_shared = |kind: &str| {
-            let identity = context
-                .rulebook
-                .kinds
-                .get(kind)
-                .and_then(|k| k.annotations.identity.as_ref());
-            identity.is_some_and(|identity| identity.shared)
+            context
+                .identity(kind)
+                .is_some_and(|identity| identity.shared)
         };
         let own = history
             .resources
@@ -143,15 +140,12 @@ fn evaluate_pair(
         let there = before.shows != Appearance::NotFound;
         let site = Site::Exchange(at);
         if own && there && !verdicts.has_finding_at(&site) {
-            let fact = Fact {
-                kind: "gone",
-                expected: format!("{key}, which {operation} did not name"),
-                actual: "not found".to_owned(),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, [Site::Exchange(by), site])
-                .conclude(Some(fact));
+            let fact = Fact::new(
+                "gone",
+                format!("{key}, which {operation} did not name"),
+                "not found",
+            );
+            verdicts.conclude(rule, [Site::Exchange(by), site], Some(fact));
         }
         return;
     };

@@ -179,9 +179,7 @@ impl Link<'_> {
             .is_some_and(|s| s == 404 || s == 410 || s == 400);
         if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts
-                .instance(rule, sites)
-                .conclude(Some(wrong("nothing")));
+            verdicts.conclude(rule, sites, Some(wrong("nothing")));
             return;
         }
         let same_list = to.exchange.operation == self.from.1.exchange.operation;
@@ -190,9 +188,7 @@ impl Link<'_> {
         }
         if !same_list || self.is_elsewhere() {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts
-                .instance(rule, sites)
-                .conclude(Some(wrong("another list")));
+            verdicts.conclude(rule, sites, Some(wrong("another list")));
             return;
         }
         let size = "/meta/page_size";
@@ -200,7 +196,7 @@ impl Link<'_> {
         if sizes.is_some_and(|(before, after)| !json::equal(before, after)) {
             let sites = [Site::answer(index, size), self.site()];
             let fact = wrong("one of another size");
-            verdicts.instance(rule, sites).conclude(Some(fact));
+            verdicts.conclude(rule, sites, Some(fact));
             return;
         }
         let wrong = match self.holds() {
@@ -221,14 +217,15 @@ impl Link<'_> {
         let held = first.map_or(Site::Exchange(index), |first| {
             first.site(self.key_of(first))
         });
-        verdicts.instance(rule, [held, self.site()]).conclude(wrong);
+        verdicts.conclude(rule, [held, self.site()], wrong);
     }
 
     /// Where an item has its key.
     fn key_of(&self, item: &Representation<'_>) -> &str {
-        let kind = self.context.rulebook.kinds.get(item.kind);
-        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
-        let key = identity.and_then(|identity| identity.key.last());
+        let key = self
+            .context
+            .identity(item.kind)
+            .and_then(|identity| identity.key.last());
         key.map_or("", String::as_str)
     }
 
@@ -323,13 +320,14 @@ impl Link<'_> {
         let Some((asked, shown)) = asked.zip(shown).filter(|_| self.pointer == NEXT) else {
             return;
         };
-        let instance = verdicts.instance(rule, Site::answer(index, "/meta/page"));
-        instance.conclude((asked != shown).then(|| Fact {
-            kind: "page-number",
-            expected: format!("{asked}, as the address of the page says"),
-            actual: shown.to_string(),
-            ..Fact::default()
-        }));
+        let fact = (asked != shown).then(|| {
+            Fact::new(
+                "page-number",
+                format!("{asked}, as the address of the page says"),
+                shown.to_string(),
+            )
+        });
+        verdicts.conclude(rule, Site::answer(index, "/meta/page"), fact);
     }
 }
 

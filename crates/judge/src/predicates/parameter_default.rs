@@ -43,8 +43,8 @@ impl Predicate for ParameterDefault {
                 let Some(got) = seen.value(&self.at) else {
                     continue;
                 };
-                let instance = verdicts.instance(rule, Site::answer(index, &self.at));
-                instance.conclude(differs(&self.parameter, &self.value, got));
+                let fact = differs(&self.parameter, &self.value, got);
+                verdicts.conclude(rule, Site::answer(index, &self.at), fact);
             }
         }
     }

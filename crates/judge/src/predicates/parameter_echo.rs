@@ -63,7 +63,7 @@ impl Predicate for ParameterEcho {
                     let fact = differs(sent, got, self.compare, &self.or)?;
                     Some((Site::answer(index, at), fact))
                 });
-                verdicts.instance(rule, sites).conclude_at(wrong);
+                verdicts.conclude_at(rule, sites, wrong);
             }
         }
     }

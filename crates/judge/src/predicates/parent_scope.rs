@@ -21,10 +21,8 @@ impl Predicate for ParentScope {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         Some(operations(model, |o| {
             let kind = o.resource.as_ref().and_then(|kind| model.kinds.get(kind));
-            let Some(about) = kind
-                .map(|kind| &kind.annotations)
-                .filter(|a| !a.parents.is_empty())
-            else {
+            let about = kind.map(|kind| &kind.annotations);
+            let Some(about) = about.filter(|about| !about.parents.is_empty()) else {
                 return false;
             };
             match o.does {
@@ -121,11 +119,12 @@ fn evaluate_request(
             (accepted, None)
         }
     };
-    let wrong = found.then(|| Fact {
-        kind: "wrong-parent",
-        expected: format!("nothing there: it belongs to {}", belongs(context, id)),
-        actual: format!("{} found", history.resources.get(id).shown()),
-        ..Fact::default()
+    let wrong = found.then(|| {
+        Fact::new(
+            "wrong-parent",
+            format!("nothing there: it belongs to {}", belongs(context, id)),
+            format!("{} found", history.resources.get(id).shown()),
+        )
     });
     let earlier = history
         .resources
@@ -136,7 +135,7 @@ fn evaluate_request(
     let others = earlier.into_iter().chain(witness).map(Site::Exchange);
     let sites = Sites::collect(others.chain([site]));
     if let Some(sites) = sites {
-        verdicts.instance(rule, sites).conclude(wrong);
+        verdicts.conclude(rule, sites, wrong);
     }
 }
 
@@ -169,16 +168,12 @@ fn survives(
 fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
     let bound = &history.path_bindings[index];
-    let kind = bound
-        .shown_type
-        .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
-    let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+    let about = bound.shown_type.and_then(|shown| context.about(shown));
+    let identity = about.and_then(|about| about.identity.as_ref());
     let Some(key) = identity.and_then(|identity| identity.key.first()) else {
         return;
     };
-    let of = kind
-        .and_then(|kind| kind.annotations.of())
-        .unwrap_or_default();
+    let of = about.and_then(Annotations::of).unwrap_or_default();
     let (mut items, mut foreign) = (Vec::new(), None);
     for (id, resource) in history.resources.of_kind(of) {
         let is_own = history.is_under(id, &bound.parents);
@@ -209,12 +204,11 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
         return;
     }
     let wrong = wrong.map(|&(id, item, _)| {
-        let fact = Fact {
-            kind: "wrong-parent",
-            expected: format!("nothing of {}", belongs(context, id)),
-            actual: format!("{} in the list", history.resources.get(id).shown()),
-            ..Fact::default()
-        };
+        let fact = Fact::new(
+            "wrong-parent",
+            format!("nothing of {}", belongs(context, id)),
+            format!("{} in the list", history.resources.get(id).shown()),
+        );
         (item.site(""), fact)
     });
     if wrong
@@ -223,5 +217,5 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
     {
         return;
     }
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }

@@ -79,12 +79,12 @@ fn evaluate(
     for note in notes {
         let (pointer, fact) = fact(note);
         if !is_reported(verdicts, place, note) {
-            verdicts.instance(rule, site(pointer)).conclude(Some(fact));
+            verdicts.conclude(rule, site(pointer), Some(fact));
             is_plain = false;
         }
     }
     if is_plain {
-        verdicts.instance(rule, site("")).conclude(None);
+        verdicts.conclude(rule, site(""), None);
     }
 }
 

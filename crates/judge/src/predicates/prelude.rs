@@ -9,6 +9,7 @@ pub(super) use crate::predicate::{Need, Predicate};
 pub(super) use crate::sites::{Site, Sites};
 pub(super) use crate::verdicts::{Fact, Vacuity, Verdicts};
 pub(super) use conformant_base::json;
+pub(super) use conformant_rulebook::annotations::Annotations;
 pub(super) use conformant_rulebook::{
     AppliesTo, Model, Operation, PayloadRule, References, Rule, Subject,
 };

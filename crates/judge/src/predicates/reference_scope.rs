@@ -126,14 +126,7 @@ impl ReferenceScope {
         // An invalid id for a mutation.
         let mut others = history.resources.of_kind(&self.to);
         let foreign = others.find_map(|(other, resource)| {
-            let key = context
-                .rulebook
-                .kinds
-                .get(&self.to)?
-                .annotations
-                .identity
-                .as_ref()?;
-            let key = key.key.first()?;
+            let key = context.identity(&self.to)?.key.first()?;
             let shown = resource
                 .observations
                 .iter()
@@ -144,12 +137,13 @@ impl ReferenceScope {
             verdicts.record_vacuous(rule, Vacuity::Alone);
             return;
         };
-        let wrong = (!is_own).then(|| Fact {
-            kind: "wrong-scope",
-            expected: "what belongs to the same scope".to_owned(),
-            actual: format!("{named}, which is of another one"),
-            ..Fact::default()
+        let wrong = (!is_own).then(|| {
+            Fact::new(
+                "wrong-scope",
+                "what belongs to the same scope",
+                format!("{named}, which is of another one"),
+            )
         });
-        verdicts.instance(rule, [foreign, site]).conclude(wrong);
+        verdicts.conclude(rule, [foreign, site], wrong);
     }
 }

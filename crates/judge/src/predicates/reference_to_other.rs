@@ -25,8 +25,7 @@ impl Predicate for ReferenceToOther {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let kind = context.rulebook.kinds.get(&self.kind);
-        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+        let identity = context.identity(&self.kind);
         let Some(key) = identity.and_then(|identity| identity.key.first()) else {
             return;
         };
@@ -39,14 +38,15 @@ impl Predicate for ReferenceToOther {
             let (Some(own), Some(named)) = (names(key), names(&self.at)) else {
                 continue;
             };
-            let wrong = (own == named).then(|| Fact {
-                kind: "names-itself",
-                expected: "another resource".to_owned(),
-                actual: format!("{named}, the resource itself"),
-                ..Fact::default()
+            let wrong = (own == named).then(|| {
+                Fact::new(
+                    "names-itself",
+                    "another resource",
+                    format!("{named}, the resource itself"),
+                )
             });
             let sites = [shown.site(key), shown.site(&self.at)];
-            verdicts.instance(rule, sites).conclude(wrong);
+            verdicts.conclude(rule, sites, wrong);
         }
     }
 

@@ -143,15 +143,8 @@ impl ReferencedFields {
                     continue;
                 }
                 let (expected, actual) = if self.follows { (a, b) } else { (b, a) };
-                let fact = Fact {
-                    kind: "disagrees",
-                    expected: json::short(expected),
-                    actual: json::short(actual),
-                    ..Fact::default()
-                };
-                verdicts
-                    .instance(rule, [beside, site])
-                    .conclude((!is_same).then_some(fact));
+                let fact = Fact::new("disagrees", json::short(expected), json::short(actual));
+                verdicts.conclude(rule, [beside, site], (!is_same).then_some(fact));
             }
         }
     }

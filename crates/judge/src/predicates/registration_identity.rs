@@ -168,12 +168,7 @@ impl Predicate for RegistrationIdentity {
                 true => format!("user {}, as before", other.user),
                 false => format!("another user than {}", other.user),
             };
-            let fact = Fact {
-                kind: "user",
-                expected,
-                actual: format!("user {}", later.user),
-                ..Fact::default()
-            };
+            let fact = Fact::new("user", expected, format!("user {}", later.user));
             verdicts
                 .instance(rule, [other.site.clone(), later.site.clone()])
                 .after(other.site.exchange(context.evidence))

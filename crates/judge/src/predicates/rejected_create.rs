@@ -35,21 +35,17 @@ impl Predicate for RejectedCreate {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        let is_of = |write: &&Write<'_>| {
-            let exchange = write.exchange().map(|index| context.seen[index].exchange);
-            exchange.is_some_and(|e| e.service == rule.service && e.operation == self.of.id())
-        };
+
         let outcome = if self.once {
             Outcome::Done
         } else {
             Outcome::Refused
         };
-        let asked = history.writes.iter().filter(|w| w.outcome == outcome);
+        let writes = context.writes_of(&rule.service, self.of.id());
         let mut judged: Vec<usize> = Vec::new();
-        for write in asked.filter(is_of) {
+        for (_, write) in writes.filter(|(_, write)| write.outcome == outcome) {
             let mut lists = history.lists.iter().filter(|list| {
-                let kind = context.rulebook.kinds.get(list.item_type);
-                let shown = kind.and_then(|kind| kind.annotations.of());
+                let shown = context.about(list.item_type).and_then(Annotations::of);
                 shown.is_some()
                     && shown == write.kind
                     && list.parents == write.parents
@@ -164,18 +160,11 @@ fn evaluate_lists(
         None => false,
     };
     let key = context
-        .rulebook
-        .kinds
-        .get(after.item_type)
-        .and_then(|kind| {
-            let identity = kind.annotations.identity.as_ref()?;
-            identity.key.first().cloned()
-        });
+        .identity(after.item_type)
+        .and_then(|identity| identity.key.first());
+    let key = key.map_or("", String::as_str);
     let shown = |item: &Item| &context.representations[item.representation];
-    let items = after
-        .items
-        .iter()
-        .map(|item| shown(item).site(key.as_deref().unwrap_or_default()));
+    let items = after.items.iter().map(|item| shown(item).site(key));
     let Some(sites) = Sites::collect(items) else {
         verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
@@ -187,29 +176,28 @@ fn evaluate_lists(
     };
     let is_copy = |item: &&Item| {
         let mut accepted = after.items.iter().filter(is_made_between);
-        let key = key.as_deref().unwrap_or_default();
+
         write.outcome == Outcome::Refused
             && accepted.any(|made| is_copy_of(shown(made).value, shown(item).value, key))
     };
     let mut extra = after.items.iter().filter(is_new);
     let wrong = extra.find(|item| !is_copy(item)).map(|item| {
-        let fact = Fact {
-            kind: if write.outcome == Outcome::Done {
+        let fact = Fact::new(
+            if write.outcome == Outcome::Done {
                 "made-twice"
             } else {
                 "made-though-refused"
             },
-            expected: "nothing that was not made".to_owned(),
-            actual: if write.outcome == Outcome::Done {
+            "nothing that was not made",
+            if write.outcome == Outcome::Done {
                 "one more than was made".to_owned()
             } else {
                 "one more after a refusal".to_owned()
             },
-            ..Fact::default()
-        };
+        );
         (shown(item).site(""), fact)
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }
 
 /// Whether two representations differ only in their keys, also within addresses, and in times. `key` is a pointer.

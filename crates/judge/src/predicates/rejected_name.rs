@@ -35,15 +35,11 @@ impl Predicate for RejectedName {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        for write in &history.writes {
-            let Some(index) = write.exchange() else {
-                continue;
-            };
+        for (index, write) in context.writes_of(&rule.service, &self.operation) {
             let exchange = context.seen[index].exchange;
-            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
             let is_refused = write.outcome == Outcome::Refused && write.does == Action::Makes;
             let name = exchange.sent.get(&self.parameter).map(as_text);
-            if let Some(name) = name.filter(|name| is_this && is_refused && !name.is_empty())
+            if let Some(name) = name.filter(|name| is_refused && !name.is_empty())
                 && history.path_bindings[index]
                     .scope()
                     .is_some_and(|scope| history.is_exclusive(scope))
@@ -142,15 +138,14 @@ impl RejectedName {
         {
             return;
         }
-        let fact = is_rejected(later).then(|| Fact {
-            kind: "refused-and-taken",
-            expected: format!("{name} to be free: the request that named it first was rejected"),
-            actual: "rejected".to_owned(),
-            ..Fact::default()
+        let fact = is_rejected(later).then(|| {
+            Fact::new(
+                "refused-and-taken",
+                format!("{name} to be free: the request that named it first was rejected"),
+                "rejected",
+            )
         });
-        verdicts
-            .instance(rule, [Site::Exchange(refused), site])
-            .conclude(fact);
+        verdicts.conclude(rule, [Site::Exchange(refused), site], fact);
     }
 
     fn evaluate_name(
@@ -197,15 +192,14 @@ impl RejectedName {
                 continue;
             }
             let found = seen.acceptance == Acceptance::Accepted;
-            let fact = found.then(|| Fact {
-                kind: "refused-and-made",
-                expected: format!("nothing under {name}, whose creation was refused"),
-                actual: "something found".to_owned(),
-                ..Fact::default()
+            let fact = found.then(|| {
+                Fact::new(
+                    "refused-and-made",
+                    format!("nothing under {name}, whose creation was refused"),
+                    "something found",
+                )
             });
-            verdicts
-                .instance(rule, [Site::Exchange(refused), site])
-                .conclude(fact);
+            verdicts.conclude(rule, [Site::Exchange(refused), site], fact);
         }
     }
 }

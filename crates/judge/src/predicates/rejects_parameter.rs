@@ -75,9 +75,7 @@ impl Predicate for RejectsParameter {
                         ),
                     };
                     let accepted = *found == Acceptance::Accepted;
-                    verdicts
-                        .instance(rule, site)
-                        .conclude(accepted.then_some(fact));
+                    verdicts.conclude(rule, site, accepted.then_some(fact));
                 }
             }
         }

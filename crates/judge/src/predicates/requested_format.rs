@@ -58,13 +58,14 @@ impl Predicate for RequestedFormat {
             let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
             let is_xml = text.next() == Some(&b'<');
             let got = if is_xml { "xml" } else { "json" };
-            let instance = verdicts.instance(rule, Site::Exchange(index));
-            instance.conclude((got != asked).then(|| Fact {
-                kind: "format",
-                expected: format!("{asked}, as {} asks", self.parameter),
-                actual: got.to_owned(),
-                ..Fact::default()
-            }));
+            let fact = (got != asked).then(|| {
+                Fact::new(
+                    "format",
+                    format!("{asked}, as {} asks", self.parameter),
+                    got.to_owned(),
+                )
+            });
+            verdicts.conclude(rule, Site::Exchange(index), fact);
         }
     }
 

@@ -41,11 +41,7 @@ impl Predicate for ResourceCount {
                 .iter()
                 .filter(|observation| !observation.is_attempt())
             {
-                let about = context
-                    .rulebook
-                    .kinds
-                    .get(observation.shown_type)
-                    .map(|kind| &kind.annotations);
+                let about = context.about(observation.shown_type);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.contain(observation.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
@@ -169,13 +165,9 @@ impl ResourceCount {
         if got != expected && !(is_settled && is_known) {
             return;
         }
-        let fact = (got != expected).then(|| Fact {
-            kind: "count",
-            expected: expected.to_string(),
-            actual: got.to_string(),
-            ..Fact::default()
-        });
-        verdicts.instance(rule, site).conclude(fact);
+        let fact =
+            (got != expected).then(|| Fact::new("count", expected.to_string(), got.to_string()));
+        verdicts.conclude(rule, site, fact);
     }
 }
 

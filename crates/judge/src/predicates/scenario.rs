@@ -70,7 +70,7 @@ impl Predicate for Scenario {
                 let (at, fact) = located(expect, &statement.result, fact);
                 (site(&at), fact)
             });
-            verdicts.instance(rule, site(&expect.at)).conclude_at(wrong);
+            verdicts.conclude_at(rule, site(&expect.at), wrong);
         }
     }
 

@@ -150,13 +150,14 @@ impl StateAfterHook {
             if !would_be_reported && !write.moment.is_settled(&observation.moment) {
                 continue;
             }
-            let fact = (!follows).then(|| Fact {
-                kind: "state",
-                expected: format!("{} after {}", json::short(&self.is), self.after),
-                actual: json::short(got),
-                ..Fact::default()
+            let fact = (!follows).then(|| {
+                Fact::new(
+                    "state",
+                    format!("{} after {}", json::short(&self.is), self.after),
+                    json::short(got),
+                )
             });
-            verdicts.instance(rule, site).conclude(fact);
+            verdicts.conclude(rule, site, fact);
         }
     }
 }

@@ -52,16 +52,13 @@ impl Predicate for StateTimer {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(kind) = context.rulebook.kinds.get(&self.of) else {
+        let Some(about) = context.about(&self.of) else {
             return;
         };
-        let steps = kind.annotations.steps_at(&self.at).unwrap_or_default();
+        let steps = about.steps_at(&self.at).unwrap_or_default();
+        let resources = &context.history.resources;
         for step in steps.iter().filter(|step| step.by == "time") {
-            for (_, resource) in context
-                .history
-                .resources
-                .of_kind(kind.annotations.of().unwrap_or(&self.of))
-            {
+            for (_, resource) in resources.of_kind(about.of().unwrap_or(&self.of)) {
                 let observations = resource.observations.iter();
                 for observation in
                     observations.filter(|s| s.shown_type == self.of && !s.is_attempt())
@@ -165,18 +162,15 @@ impl StateTimer {
         if !counts || !(is_before || is_after || is_late) || verdicts.has_finding_at(&site) {
             return;
         }
-        let fact = Fact {
-            kind: "untimely",
-            expected: match seconds {
+        let fact = Fact::new(
+            "untimely",
+            match seconds {
                 0 => format!("{expected}, for ever"),
                 _ => format!("{expected}, for it moves after {seconds} s"),
             },
-            actual: state.to_owned(),
-            ..Fact::default()
-        };
-        verdicts
-            .instance(rule, site)
-            .conclude((is_wrong || is_late).then_some(fact));
+            state.to_owned(),
+        );
+        verdicts.conclude(rule, site, (is_wrong || is_late).then_some(fact));
     }
 
     /// Whether only people lead to its state, and all their actions came after its time.
@@ -188,8 +182,8 @@ impl StateTimer {
         made: Timestamp,
         over: SignedDuration,
     ) -> bool {
-        let kind = context.rulebook.kinds.get(&self.of);
-        let steps = kind.and_then(|kind| kind.annotations.steps_at(&self.at));
+        let about = context.about(&self.of);
+        let steps = about.and_then(|about| about.steps_at(&self.at));
         let mut steps = steps.unwrap_or_default().iter();
         let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
             return false;

@@ -54,13 +54,13 @@ impl Predicate for StateTransition {
                 continue;
             };
             let sites = [compared.site(&self.at), resource.site(&self.at)];
-            let instance = verdicts.instance(rule, sites);
-            instance.conclude(broken.is_some().then(|| Fact {
+            let fact = broken.is_some().then(|| Fact {
                 kind: "transition",
                 expected: format!("{before} or what follows it"),
                 actual: state.to_owned(),
                 message: format!("moved from {before} to {state}"),
-            }));
+            });
+            verdicts.conclude(rule, sites, fact);
         }
     }
 

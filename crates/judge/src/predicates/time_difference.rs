@@ -95,16 +95,16 @@ impl Predicate for TimeDifference {
                 reason = "bounds are minutes, not centuries"
             )]
             let is_later = apart > self.seconds as f64 + skew;
-            verdicts.instance(rule, sites).conclude(is_later.then(|| {
+            let fact = is_later.then(|| {
                 let from = self.after.as_deref().unwrap_or("now");
                 let to = self.at.as_deref().unwrap_or("now");
-                Fact {
-                    kind: "too-late",
-                    expected: format!("{to} at most {} s after {from}", self.seconds),
-                    actual: format!("{apart} s after it"),
-                    ..Fact::default()
-                }
-            }));
+                Fact::new(
+                    "too-late",
+                    format!("{to} at most {} s after {from}", self.seconds),
+                    format!("{apart} s after it"),
+                )
+            });
+            verdicts.conclude(rule, sites, fact);
         }
     }
 

@@ -165,9 +165,8 @@ impl Predicate for TokenRegistration {
                     shown(registered)
                 ),
             };
-            verdicts
-                .instance(rule, Site::hook(event, self.codes.registered.clone()))
-                .conclude((registered != wanted).then_some(fact));
+            let fact = (registered != wanted).then_some(fact);
+            verdicts.conclude(rule, Site::hook(event, self.codes.registered.clone()), fact);
         }
     }
 

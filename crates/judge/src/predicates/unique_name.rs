@@ -176,17 +176,14 @@ impl UniqueName {
     ) {
         let key = &context.history.resources.get(holder).key;
         if !accepted {
-            verdicts
-                .instance(rule, Site::Exchange(index))
-                .conclude(None);
+            verdicts.conclude(rule, Site::Exchange(index), None);
             return;
         }
         let identity = context
             .representations
             .iter()
             .find(|r| r.exchange == Some(index));
-        let about = identity.and_then(|r| Some(&context.rulebook.kinds.get(r.kind)?.annotations));
-        let at = about.and_then(|about| about.identity.as_ref()?.key.first());
+        let at = identity.and_then(|shown| context.identity(shown.kind)?.key.first());
         let Some((shown, at)) = identity.zip(at) else {
             return;
         };
@@ -202,15 +199,10 @@ impl UniqueName {
                 same.then(|| (format!("another resource than {key}"), as_text(got)))
             }
         };
-        let fact = wrong.map(|(expected, actual)| Fact {
-            kind: "name",
-            expected,
-            actual,
-            ..Fact::default()
-        });
+        let fact = wrong.map(|(expected, actual)| Fact::new("name", expected, actual));
         let sites = Sites::collect([holding.site(at), shown.site(at), site]);
         if let Some(sites) = sites {
-            verdicts.instance(rule, sites).conclude(fact);
+            verdicts.conclude(rule, sites, fact);
         }
     }
 

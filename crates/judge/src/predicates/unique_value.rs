@@ -70,7 +70,7 @@ impl Predicate for UniqueValue {
                     json::short(value)
                 ),
             });
-            verdicts.instance(rule, sites).conclude(fact);
+            verdicts.conclude(rule, sites, fact);
         }
     }
 

@@ -28,13 +28,8 @@ impl Predicate for UpdatedAtAdvances {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for write in &context.history.writes {
-            let Some(index) = write.exchange() else {
-                continue;
-            };
-            let exchange = context.seen[index].exchange;
-            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
-            if is_this && write.does == Action::Changes && write.outcome == Outcome::Done {
+        for (_, write) in context.writes_of(&rule.service, &self.operation) {
+            if write.does == Action::Changes && write.outcome == Outcome::Done {
                 self.evaluate_write(context, rule, write, verdicts);
             }
         }
@@ -122,15 +117,16 @@ impl UpdatedAtAdvances {
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {
                 continue;
             };
-            let fact = Fact {
-                kind: "not-moved",
-                expected: format!("later than {}", json::short(was)),
-                actual: json::short(got),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, [time_site.clone(), site])
-                .conclude((to <= from).then_some(fact));
+            let fact = Fact::new(
+                "not-moved",
+                format!("later than {}", json::short(was)),
+                json::short(got),
+            );
+            verdicts.conclude(
+                rule,
+                [time_site.clone(), site],
+                (to <= from).then_some(fact),
+            );
         }
     }
 }

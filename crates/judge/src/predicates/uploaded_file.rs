@@ -158,15 +158,8 @@ impl UploadedFile {
                 return;
             };
             let wrong = !same(got);
-            let fact = Fact {
-                kind: "file",
-                expected,
-                actual: json::short(got),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, site)
-                .conclude(wrong.then_some(fact));
+            let fact = Fact::new("file", expected, json::short(got));
+            verdicts.conclude(rule, site, wrong.then_some(fact));
         };
         if let Some(at) = &self.size {
             let size = file.content.len();

@@ -96,29 +96,19 @@ impl Predicate for WritePersists {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        let services = model.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let writes = operations.filter(|o| {
-            let writes = matches!(
+        Some(operations(model, |o| {
+            let mut parameters = o.parameters.iter();
+            matches!(
                 o.does,
                 Action::Makes | Action::FindsOrMakes | Action::Changes
-            );
-            let mut bodies = o.parameters.iter();
-            writes && o.resource.is_some() && bodies.any(|p| p.place == ParameterLocation::Body)
-        });
-        Some(writes.map(|o| format!("{}/{}", o.service, o.id)).collect())
+            ) && parameters.any(|p| p.place == ParameterLocation::Body)
+        }))
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut writes = Vec::new();
-        for write in &context.history.writes {
-            let Some(index) = write.exchange() else {
-                continue;
-            };
-            let seen = &context.seen[index];
-            let is_this =
-                seen.exchange.service == rule.service && seen.exchange.operation == self.of.id();
-            if let Some(operation) = seen.operation.filter(|_| is_this)
+        for (index, write) in context.writes_of(&rule.service, self.of.id()) {
+            if let Some(operation) = context.seen[index].operation
                 && write.outcome == Outcome::Done
                 && !context.history.returns_existing(context, index)
             {
@@ -499,18 +489,17 @@ impl<'c> LaterObservation<'c> {
                 });
             if !is_sent_by_one {
                 let sent: Vec<String> = rivals.iter().map(|value| json::short(value)).collect();
-                let fact = Fact {
-                    kind: "not-kept",
-                    expected: format!("{} or {}", json::short(expected.sent), sent.join(" or ")),
-                    actual: json::short(got),
-                    ..Fact::default()
-                };
+                let fact = Fact::new(
+                    "not-kept",
+                    format!("{} or {}", json::short(expected.sent), sent.join(" or ")),
+                    json::short(got),
+                );
                 wrong.get_or_insert((site.clone(), fact));
             }
             sites.push(site);
         }
         if let Some(sites) = Sites::collect(sites) {
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 
@@ -548,13 +537,13 @@ impl<'c> LaterObservation<'c> {
                 None if meets_condition && self.must_show_like_others(expected) => {
                     let why = "what was sent is not shown, although another resource shows it";
                     if !verdicts.has_finding_at(&site) {
-                        verdicts.instance(rule, site).conclude(unless_shown(why));
+                        verdicts.conclude(rule, site, unless_shown(why));
                     }
                 }
                 Some(shown) if meets_condition && self.is_up_to_date(shown) => {
                     let why = "what was sent was shown before and is not any more";
                     let wrong = unless_shown(why).filter(|_| !verdicts.has_finding_at(&site));
-                    verdicts.instance(rule, site).conclude(wrong);
+                    verdicts.conclude(rule, site, wrong);
                 }
                 None | Some(_) => {}
             }
@@ -622,7 +611,7 @@ impl<'c> LaterObservation<'c> {
         if let Some(only_type) = expected.only_type {
             return only_type == shown_type;
         }
-        let kind = self.context.rulebook.kinds.get(shown_type);
+        let about = self.context.about(shown_type);
         let may_have_changed = |derived: &Derived| {
             let moments = (&self.write.moment, &self.observation.moment);
             let history = &self.context.history;
@@ -630,9 +619,9 @@ impl<'c> LaterObservation<'c> {
             by.is_empty()
                 || history.moved_by(self.context, self.resource, by, moments, Duration::ZERO)
         };
-        !kind.is_some_and(|kind| {
-            let derived = kind.annotations.derived_at(expected.at);
-            kind.annotations.is_derived(expected.at) && derived.is_none_or(may_have_changed)
+        !about.is_some_and(|about| {
+            let derived = about.derived_at(expected.at);
+            about.is_derived(expected.at) && derived.is_none_or(may_have_changed)
         })
     }
 
