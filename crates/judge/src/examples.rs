@@ -94,11 +94,6 @@ impl ExampleBuilder {
         self.exchange(operation, sent, Response::empty(404), Body::Empty)
     }
 
-    /// A request that is rejected with status 429.
-    pub fn too_many(&self, operation: &str, sent: Value) -> Self {
-        self.exchange(operation, sent, Response::empty(429), Body::Empty)
-    }
-
     /// The last request was rejected with this text, which is judged as this type.
     pub fn rejected_as(&self, status: u16, kind: &str, text: &str) -> Self {
         let mut next = self.payload(kind, Value::Null);

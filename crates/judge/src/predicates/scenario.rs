@@ -108,10 +108,9 @@ fn is_silence(result: &Value) -> bool {
 /// Why a statement that holds could not have failed.
 fn vacuity(context: &Context<'_>, statement: &Statement) -> Option<Vacuity> {
     let Statement { expect, result, .. } = statement;
-    let is_callbacks = result.get("waited").is_some();
-    if is_callbacks && result.get("count") == Some(&json!(0)) {
-        let is_sound = |event: &Event| matches!(event, Event::Delivery(_));
-        let came = context.evidence.events.iter().any(is_sound);
+    if is_silence(result) {
+        let is_delivery = |event: &Event| matches!(event, Event::Delivery(_));
+        let came = context.evidence.events.iter().any(is_delivery);
         return (!came).then_some(Vacuity::Silence);
     }
     let considered = considered(expect, result);
