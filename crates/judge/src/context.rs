@@ -6,7 +6,7 @@
 use super::acceptance::{Acceptance, acceptance_among, is_plain_error};
 use super::cache::DocumentCache;
 use super::evidence::{Event, Evidence, Exchange};
-use super::history::History;
+use super::history::{History, Write};
 use super::payload;
 use super::race;
 use super::reproduce::curl;
@@ -15,6 +15,7 @@ use super::verdicts::{Fact, Judgment, Verdicts};
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
+use conformant_rulebook::annotations::{Annotations, Identity};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{EvidenceSelection, Operation, Rulebook, items_at};
 use conformant_schema::{DEFECTS_MAX, Schemas};
@@ -316,9 +317,33 @@ impl<'a> Context<'a> {
         self.evidence.has_unobserved_actions && authorization(shown) != authorization(requested)
     }
 
+    /// What the rulebook says about a resource type.
+    pub fn about(&self, kind: &str) -> Option<&'a Annotations> {
+        Some(&self.rulebook.kinds.get(kind)?.annotations)
+    }
+
+    /// What identifies the resources of a type.
+    pub fn identity(&self, kind: &str) -> Option<&'a Identity> {
+        self.about(kind)?.identity.as_ref()
+    }
+
     /// Representations of one kind.
     pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Representation<'a>> {
         self.representations.iter().filter(move |r| r.kind == kind)
+    }
+
+    /// Writes of one operation with the index of their exchange.
+    pub fn writes_of(
+        &self,
+        service: &str,
+        operation: &str,
+    ) -> impl Iterator<Item = (usize, &Write<'a>)> {
+        self.history.writes.iter().filter_map(move |write| {
+            let index = write.exchange()?;
+            let exchange = self.seen[index].exchange;
+            (exchange.service == service && exchange.operation == operation)
+                .then_some((index, write))
+        })
     }
 
     /// Exchanges of one operation with their index.

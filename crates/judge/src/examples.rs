@@ -7,11 +7,12 @@ use super::evidence::{
     Body, Delivery, Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome,
     Payload, Poll, Race, Span, Statement, Walk, WalkEnd,
 };
-use conformant_base::clock::{self, Timestamp};
+use crate::history::SETTLE;
+use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_base::json::Note;
 use conformant_rulebook::scenario::Credentials;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,74 +66,56 @@ impl Example {
 
 impl ExampleBuilder {
     /// An accepted request: the sent parameters and the response.
-    pub fn answered(self, operation: &str, sent: Value, answer: Value) -> Self {
+    pub fn answered(&self, operation: &str, sent: Value, answer: Value) -> Self {
         let response = Response::json(200, &answer);
-        let body = Body::Document {
-            value: Arc::new(answer),
-            notes: Vec::new(),
-        };
-        self.exchange(operation, sent, response, body)
-    }
-
-    /// Later evidence is of another service.
-    pub fn of_service(mut self, service: &'static str) -> Self {
-        self.service = service;
-        self
+        self.exchange(operation, sent, response, document(answer))
     }
 
     /// As `answered`, without parameters.
-    pub fn shown(self, operation: &str, answer: Value) -> Self {
-        self.answered(operation, Value::Object(Map::new()), answer)
+    pub fn shown(&self, operation: &str, answer: Value) -> Self {
+        self.answered(operation, json!({}), answer)
     }
 
     /// An accepted request whose response has this text.
-    pub fn written(self, operation: &str, sent: Value, text: &str) -> Self {
+    pub fn written(&self, operation: &str, sent: Value, text: &str) -> Self {
         let response = Response::new(200, "application/octet-stream", text.as_bytes());
-        let body = serde_json::from_str(text).map_or_else(
-            |_| Body::Unreadable("no JSON".to_owned()),
-            |value| Body::Document {
-                value: Arc::new(value),
-                notes: Vec::new(),
-            },
-        );
+        let unreadable = || Body::Unreadable("no JSON".to_owned());
+        let body = serde_json::from_str(text).map_or_else(|_| unreadable(), document);
         self.exchange(operation, sent, response, body)
     }
 
     /// A deletion with an empty response.
-    pub fn deleted(self, operation: &str, sent: Value) -> Self {
+    pub fn deleted(&self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(204), Body::Empty)
     }
 
     /// A rejected request.
-    pub fn refused(self, operation: &str, sent: Value) -> Self {
+    pub fn refused(&self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(404), Body::Empty)
     }
 
-    /// A request that is rejected with a body that is judged as this type.
-    pub fn rejected_as(
-        self,
-        status: u16,
-        operation: &str,
-        sent: Value,
-        kind: &str,
-        text: &str,
-    ) -> Self {
-        let response = Response::new(status, "application/octet-stream", text.as_bytes());
-        let step = self.evidence.exchanges.len() + 1;
-        let mut example = self
-            .exchange(operation, sent, response, Body::Empty)
-            .payload(kind, Value::Null);
-        if let Some(payload) = example.evidence.payloads.last_mut() {
-            payload.step = step;
-        }
-        example
+    /// The last request was rejected with this text, which is judged as this type.
+    pub fn rejected_as(&self, status: u16, kind: &str, text: &str) -> Self {
+        let mut next = self.payload(kind, Value::Null);
+        let step = next.evidence.exchanges.len();
+        next.evidence
+            .payloads
+            .iter_mut()
+            .for_each(|p| p.step = step);
+        next.changed(|last| {
+            last.outcome = Outcome::Answered {
+                response: Response::new(status, "application/octet-stream", text.as_bytes()),
+                body: Body::Empty,
+            };
+        })
     }
 
     /// The last requests were sent at the same time.
-    pub fn raced(mut self, count: usize) -> Self {
-        let first = self.evidence.exchanges.len() - count;
-        let began = self.evidence.exchanges[first].span.began;
-        for exchange in &mut self.evidence.exchanges[first..] {
+    pub fn raced(&self, count: usize) -> Self {
+        let mut next = self.clone();
+        let first = next.evidence.exchanges.len() - count;
+        let began = next.evidence.exchanges[first].span.began;
+        for exchange in &mut next.evidence.exchanges[first..] {
             exchange.span.began = began;
             exchange.race = Some(Race {
                 number: 1,
@@ -140,199 +123,244 @@ impl ExampleBuilder {
                 received: Duration::from_millis(1),
             });
         }
-        self
-    }
-
-    /// A request that is rejected with status 429.
-    pub fn too_many(self, operation: &str, sent: Value) -> Self {
-        self.exchange(operation, sent, Response::empty(429), Body::Empty)
+        next
     }
 
     /// An action of a person or device.
-    pub fn hook(mut self, name: &str, arguments: Value, result: Value) -> Self {
-        let at = self.clock;
-        self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
-        self.evidence.events.push(Event::Hook(HookCall {
-            step: self.evidence.events.len() + 1,
-            name: name.to_owned(),
-            arguments,
-            result: Ok(Arc::new(result)),
-            span: Span {
-                began: at,
-                ended: at,
-            },
-            race: None,
-        }));
-        self
+    pub fn hook(&self, name: &str, arguments: Value, result: Value) -> Self {
+        self.happened(|step, span| {
+            Event::Hook(HookCall {
+                step,
+                name: name.to_owned(),
+                arguments,
+                result: Ok(Arc::new(result)),
+                span,
+                race: None,
+            })
+        })
     }
 
     /// A callback to the address that this event sent.
-    pub fn called(mut self, subscription: usize, method: &str) -> Self {
-        let at = self.clock;
-        self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
-        self.evidence.events.push(Event::Delivery(Delivery {
-            step: self.evidence.events.len() + 1,
-            listener: "inbox".to_owned(),
-            subscription: Some(subscription),
-            request: Request::new(method, "/"),
-            document: None,
-            answered: 200,
-            span: Span {
-                began: at,
-                ended: at,
-            },
-        }));
-        self
+    pub fn called(&self, subscription: usize, method: &str) -> Self {
+        self.happened(|step, span| {
+            Event::Delivery(Delivery {
+                step,
+                listener: "inbox".to_owned(),
+                subscription: Some(subscription),
+                request: Request::new(method, "/"),
+                document: None,
+                answered: 200,
+                span,
+            })
+        })
     }
 
     /// A representation that is not a response.
-    pub fn payload(mut self, kind: &str, value: Value) -> Self {
-        self.evidence.payloads.push(Payload {
+    pub fn payload(&self, kind: &str, value: Value) -> Self {
+        let mut next = self.clone();
+        next.evidence.payloads.push(Payload {
             kind: kind.to_owned(),
             value: Arc::new(value),
             notes: Vec::new(),
             step: 0,
         });
-        self
+        next
     }
 
-    /// Adds an irregularity to the text of the last payload.
-    pub fn noted(mut self, note: Note) -> Self {
-        if let Some(payload) = self.evidence.payloads.last_mut() {
-            payload.notes.push(note);
+    /// Adds an irregularity to the text of the payloads.
+    pub fn noted(&self, note: &Note) -> Self {
+        let mut next = self.clone();
+        for payload in &mut next.evidence.payloads {
+            payload.notes.push(note.clone());
         }
-        self
+        next
     }
 
     /// The last exchanges were the pages of a walk.
-    pub fn walked(mut self, pages: usize) -> Self {
-        let end = self.evidence.exchanges.len();
-        let last = self.evidence.exchanges.last();
-        let (service, operation) = last
-            .map(|e| (e.service.clone(), e.operation.clone()))
-            .unwrap_or_default();
-        self.evidence.walks.push(Walk {
-            service,
-            operation,
-            pages: (end.saturating_sub(pages)..end).collect(),
+    pub fn walked(&self, pages: usize) -> Self {
+        let mut next = self.clone();
+        let end = next.evidence.exchanges.len();
+        next.evidence.walks.push(Walk {
+            service: next.evidence.exchanges[end - 1].service.clone(),
+            operation: next.evidence.exchanges[end - 1].operation.clone(),
+            pages: (end - pages..end).collect(),
             end: WalkEnd::Complete,
             moved: false,
             step: 0,
         });
-        self
+        next
+    }
+
+    /// Later evidence comes after the consistency window.
+    pub fn late(&self) -> Self {
+        let clock = self.clock + SETTLE;
+        Self {
+            clock,
+            ..self.clone()
+        }
+    }
+
+    /// Later evidence is of another service.
+    pub fn of_service(&self, service: &'static str) -> Self {
+        Self {
+            service,
+            ..self.clone()
+        }
     }
 
     /// The last request was sent with the credentials of the second account.
-    pub fn by_other_account(mut self) -> Self {
-        if let Some(last) = self.evidence.exchanges.last_mut() {
-            last.credentials = Credentials::OtherAccount;
-        }
-        self
+    pub fn by_other_account(&self) -> Self {
+        self.changed(|last| last.credentials = Credentials::OtherAccount)
     }
 
     /// The last exchange followed a link of an earlier response.
-    pub fn via(mut self, exchange: usize, pointer: &str) -> Self {
-        if let Some(last) = self.evidence.exchanges.last_mut() {
-            let pointer = pointer.to_owned();
-            last.via = Some(FollowedLink { exchange, pointer });
-        }
-        self
+    pub fn via(&self, exchange: usize, pointer: &str) -> Self {
+        let pointer = pointer.to_owned();
+        self.changed(|last| last.via = Some(FollowedLink { exchange, pointer }))
     }
 
     /// The last request had this body.
-    pub fn sending(mut self, media_type: &str, body: &str) -> Self {
-        if let Some(last) = self.evidence.exchanges.last_mut() {
+    pub fn sending(&self, media_type: &str, body: &str) -> Self {
+        self.changed(|last| {
             last.request.headers.set("Content-Type", media_type);
-            last.request.body = body.as_bytes().to_vec();
-        }
-        self
+            last.request.body = body.into();
+        })
     }
 
     /// The last request had this target.
-    pub fn at(mut self, target: &str) -> Self {
-        if let Some(last) = self.evidence.exchanges.last_mut() {
-            last.request.target = target.to_owned();
-        }
-        self
+    pub fn at(&self, target: &str) -> Self {
+        self.changed(|last| last.request.target = target.to_owned())
     }
 
     /// A statement of a step about a result.
     ///
     /// # Panics
     /// If it is not a valid statement.
-    pub fn stated(mut self, mut expect: Value, result: Value) -> Self {
+    pub fn stated(&self, mut expect: Value, result: Value) -> Self {
+        let mut next = self.clone();
         expect["rule"] = Value::from(RULE);
-        self.evidence.statements.push(Statement {
+        next.evidence.statements.push(Statement {
             expect: serde_json::from_value(expect).expect("a statement as scenarios write it"),
             result: Arc::new(result),
             step: 0,
             exchange: None,
         });
-        self
+        next
     }
 
     /// The configuration, by service.
-    pub fn configured(mut self, configured: Value) -> Self {
-        self.evidence.configured = configured;
-        self
+    pub fn configured(&self, configured: Value) -> Self {
+        let mut next = self.clone();
+        next.evidence.configured = configured;
+        next
     }
 
     /// The time on the target's clock.
-    pub fn now(mut self, at: Timestamp) -> Self {
-        self.evidence.now = Some(at);
-        self
+    pub fn now(&self, at: Timestamp) -> Self {
+        let mut next = self.clone();
+        next.evidence.now = Some(at);
+        next
     }
 
-    pub fn passes(self) -> Example {
+    pub fn passes(&self) -> Example {
         self.expected(ExpectedVerdict::Passes)
     }
 
     /// The rule fails at this place.
-    pub fn fails(self, pointer: &'static str) -> Example {
+    pub fn fails(&self, pointer: &'static str) -> Example {
         self.expected(ExpectedVerdict::Fails(pointer))
     }
 
-    pub fn not_judged(self) -> Example {
+    pub fn not_judged(&self) -> Example {
         self.expected(ExpectedVerdict::NotJudged)
     }
 
-    fn expected(self, expected: ExpectedVerdict) -> Example {
+    fn expected(&self, expected: ExpectedVerdict) -> Example {
         Example {
             service: self.service,
-            parameters: self.parameters,
-            evidence: self.evidence,
+            parameters: self.parameters.clone(),
+            evidence: self.evidence.clone(),
             expected,
         }
     }
 
-    fn exchange(mut self, operation: &str, sent: Value, response: Response, body: Body) -> Self {
-        let Value::Object(sent) = sent else {
-            return self;
-        };
-        let at = self.clock;
-        self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
+    /// Adds an event, which takes a second.
+    fn happened(&self, event: impl FnOnce(usize, Span) -> Event) -> Self {
+        let mut next = self.clone();
+        let (began, ended) = (self.clock, self.clock);
+        let event = event(self.evidence.events.len() + 1, Span { began, ended });
+        next.evidence.events.push(event);
+        next.clock += Duration::from_secs(1);
+        next
+    }
+
+    /// Changes the last exchange.
+    fn changed(&self, change: impl FnOnce(&mut Exchange)) -> Self {
+        let mut next = self.clone();
+        change(next.evidence.exchanges.last_mut().expect("an exchange"));
+        next
+    }
+
+    fn exchange(&self, operation: &str, sent: Value, response: Response, body: Body) -> Self {
         let index = self.evidence.exchanges.len();
-        self.evidence.events.push(Event::Exchange(index));
-        self.evidence.exchanges.push(Exchange {
+        let mut next = self.happened(|_, _| Event::Exchange(index));
+        next.evidence.exchanges.push(Exchange {
             step: index + 1,
             service: self.service.to_owned(),
             operation: operation.to_owned(),
-            sent: sent.into_iter().collect(),
+            sent: serde_json::from_value(sent).expect("an object"),
             credentials: Credentials::Default,
             base: String::new(),
             request: Request::new("GET", "/"),
             outcome: Outcome::Answered { response, body },
             expectation: Expectation::Either,
             span: Span {
-                began: at,
-                ended: at,
+                began: self.clock,
+                ended: self.clock,
             },
             via: None,
             poll: Poll::Once,
             race: None,
-            shell: std::sync::Arc::default(),
+            shell: Arc::default(),
             setup: false,
         });
-        self
+        next
     }
+}
+
+fn document(value: Value) -> Body {
+    Body::Document {
+        value: Arc::new(value),
+        notes: Vec::new(),
+    }
+}
+
+/// A key of a resource: a prefix and a digit 32 times.
+pub(super) fn sid(prefix: &str, digit: &str) -> String {
+    format!("{prefix}{}", digit.repeat(32))
+}
+
+/// The only page of a list, or its last one.
+pub(super) fn page(key: &str, items: impl Into<Value>) -> Value {
+    json!({key: items.into(), "meta": {"next_page_url": null, "key": key}})
+}
+
+/// A service of the chat with a name.
+pub(super) fn service(digit: &str, name: &str) -> Value {
+    json!({"sid": sid("IS", digit), "friendly_name": name})
+}
+
+/// A member of the channel of the examples.
+pub(super) fn member(digit: &str, identity: &str) -> Value {
+    json!({
+        "sid": sid("MB", digit), "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"),
+        "identity": identity,
+    })
+}
+
+/// Parameters of a request for the channel of the examples, with further ones.
+pub(super) fn in_channel(mut further: Value) -> Value {
+    further["ServiceSid"] = json!(sid("IS", "1"));
+    further["ChannelSid"] = json!(sid("CH", "1"));
+    further
 }

@@ -32,11 +32,12 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
             continue;
         }
         let array = seen.whole(&place).and_then(Value::as_array);
-        let fact = array.is_none().then(|| Fact {
-            kind: "list-key",
-            expected: "the name of the array in this answer".into(),
-            actual: json::short(&Value::from(key)),
-            ..Fact::default()
+        let fact = array.is_none().then(|| {
+            Fact::new(
+                "list-key",
+                "the name of the array in this answer",
+                json::short(&Value::from(key)),
+            )
         });
         let instance = verdicts.instance(&rule, Site::answer(index, "/meta/key"));
         instance.conclude(fact);

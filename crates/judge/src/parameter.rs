@@ -80,12 +80,7 @@ fn was_sent(
     };
     let Some(got) = seen.value(&echo.at) else {
         if seen.is_null_above(&echo.at) && !echo.or.contains(&Value::Null) {
-            let fact = Fact {
-                kind: "not-honoured",
-                expected: json::short(sent),
-                actual: "null in its place".into(),
-                ..Fact::default()
-            };
+            let fact = Fact::new("not-honoured", json::short(sent), "null in its place");
             let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
             instance.conclude(Some(fact));
         }
@@ -153,7 +148,7 @@ pub(crate) fn one_of(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples::{Example, ExampleBuilder};
+    use crate::examples::{Example, ExampleBuilder, in_channel, sid};
     use crate::judge;
 
     use conformant_schema::Schemas;
@@ -163,20 +158,16 @@ mod tests {
     fn parameters_sent_with_a_used_name_need_not_be_echoed() {
         let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let schemas = Schemas::default();
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let joins = |scene: ExampleBuilder, who: (&str, &str), sent: &str, shown: &str| {
             let (identity, digit) = who;
             let member = json!({
-                "sid": sid("MB", digit), "account_sid": sid("AC", "1"), "channel_sid": sid("CH", "1"),
-                "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "sid": sid("MB", digit), "account_sid": sid("AC", "1"),
+                "channel_sid": sid("CH", "1"), "service_sid": sid("IS", "1"), "identity": identity,
                 "date_created": "2026-01-01T00:00:00Z", "date_updated": "2026-01-01T00:00:00Z",
                 "attributes": shown, "url": "/",
             });
-            let sent = json!({
-                "ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": identity, "Attributes": sent,
-            });
-            scene.answered("create-member", sent, member)
+            let sent = json!({"Identity": identity, "Attributes": sent});
+            scene.answered("create-member", in_channel(sent), member)
         };
         let is_accused = |scene: ExampleBuilder| {
             let judgment = judge(&rulebook, &schemas, &scene.not_judged().evidence);

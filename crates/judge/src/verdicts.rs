@@ -80,6 +80,18 @@ pub struct Fact {
     pub message: String,
 }
 
+impl Fact {
+    /// A violation whose sentence is generated.
+    pub fn new(kind: &'static str, expected: impl Into<String>, actual: impl Into<String>) -> Self {
+        Self {
+            kind,
+            expected: expected.into(),
+            actual: actual.into(),
+            message: String::new(),
+        }
+    }
+}
+
 /// Receives the verdicts of predicates on one scenario.
 #[derive(Debug)]
 pub struct Verdicts<'v> {
@@ -116,6 +128,26 @@ impl<'v> Verdicts<'v> {
             sites: sites.into(),
             earlier: None,
         }
+    }
+
+    /// Counts an instance, with a finding at its last site if there is a violation.
+    pub fn conclude<R: AsRef<str> + ?Sized>(
+        &mut self,
+        rule: &R,
+        sites: impl Into<Sites>,
+        wrong: Option<Fact>,
+    ) {
+        self.instance(rule, sites).conclude(wrong);
+    }
+
+    /// As `conclude`, with the finding at another site.
+    pub fn conclude_at<R: AsRef<str> + ?Sized>(
+        &mut self,
+        rule: &R,
+        sites: impl Into<Sites>,
+        wrong: Option<(Site, Fact)>,
+    ) {
+        self.instance(rule, sites).conclude_at(wrong);
     }
 
     /// Counts an instance that was judged elsewhere and passed.

@@ -127,12 +127,11 @@ fn body_ruling<'a>(operation: &'a Operation, parsed: &ParsedRequest<'_>) -> Opti
         return None;
     }
     let wrong = match &parsed.body {
-        Body::Other(what) => Some(Fact {
-            kind: "encoding",
-            expected: format!("a body as {}", operation.bodies.join(" or ")),
-            actual: what.clone(),
-            ..Fact::default()
-        }),
+        Body::Other(what) => Some(Fact::new(
+            "encoding",
+            format!("a body as {}", operation.bodies.join(" or ")),
+            what.clone(),
+        )),
         Body::None | Body::Form(_) | Body::Json(_) | Body::Parts(_) => None,
     };
     let of = RuleSubject::Body;
@@ -142,12 +141,11 @@ fn body_ruling<'a>(operation: &'a Operation, parsed: &ParsedRequest<'_>) -> Opti
 /// The form of credentials.
 fn credentials_verdict(headers: &Headers, kept: Completeness) -> PartVerdict {
     let wrong = |actual: &str| {
-        PartVerdict::Mismatch(Fact {
-            kind: "credentials",
-            expected: "HTTP Basic credentials, a user name and a password".to_owned(),
-            actual: actual.to_owned(),
-            ..Fact::default()
-        })
+        PartVerdict::Mismatch(Fact::new(
+            "credentials",
+            "HTTP Basic credentials, a user name and a password",
+            actual.to_owned(),
+        ))
     };
     let Some(field) = headers.get("Authorization") else {
         return match kept {
@@ -203,11 +201,12 @@ impl RequestValidator<'_> {
         let mut misfits = texts
             .iter()
             .flat_map(|text| self.schemas.misfits(&rule, &schema, text));
-        let verdict = PartVerdict::from_fact(misfits.next().map(|defect| Fact {
-            kind: "advice",
-            expected: format!("what the document advises for {}", parameter.name),
-            actual: defect.actual,
-            ..Fact::default()
+        let verdict = PartVerdict::from_fact(misfits.next().map(|defect| {
+            Fact::new(
+                "advice",
+                format!("what the document advises for {}", parameter.name),
+                defect.actual,
+            )
         }));
         drop(misfits);
         verdict.ruling(RuleSubject::advice(parameter))
@@ -260,30 +259,27 @@ impl RequestValidator<'_> {
         };
         let names = self.parsed.names(own);
         if let Some(misspelt) = names.iter().find(|n| self.is_misspelling(n, parameter)) {
-            return PartVerdict::Mismatch(Fact {
-                kind: "misspelt",
-                expected: format!("the parameter {name}"),
-                actual: format!("{misspelt} in its place"),
-                ..Fact::default()
-            });
+            return PartVerdict::Mismatch(Fact::new(
+                "misspelt",
+                format!("the parameter {name}"),
+                format!("{misspelt} in its place"),
+            ));
         }
         if self.parsed.names(other).contains(&name) {
-            return PartVerdict::Mismatch(Fact {
-                kind: "place",
-                expected: format!("{name} in the {}", place_name(own)),
-                actual: format!("it in the {}", place_name(other)),
-                ..Fact::default()
-            });
+            return PartVerdict::Mismatch(Fact::new(
+                "place",
+                format!("{name} in the {}", place_name(own)),
+                format!("it in the {}", place_name(other)),
+            ));
         }
         if !parameter.required {
             return PartVerdict::Nothing;
         }
-        PartVerdict::Mismatch(Fact {
-            kind: "required-parameter",
-            expected: format!("the required {name}"),
-            actual: "nothing of that name".to_owned(),
-            ..Fact::default()
-        })
+        PartVerdict::Mismatch(Fact::new(
+            "required-parameter",
+            format!("the required {name}"),
+            "nothing of that name",
+        ))
     }
 
     /// Whether an undocumented name is another spelling of the parameter.
@@ -308,12 +304,11 @@ impl RequestValidator<'_> {
         }
         let first = values.first()?;
         if values.iter().any(|value| value != first) {
-            return Some(Fact {
-                kind: "repeated",
-                expected: format!("{} once", parameter.name),
-                actual: format!("{} different values of it", values.len()),
-                ..Fact::default()
-            });
+            return Some(Fact::new(
+                "repeated",
+                format!("{} once", parameter.name),
+                format!("{} different values of it", values.len()),
+            ));
         }
         if is_hash(parameter) && !first.is_object() {
             return None;
@@ -336,11 +331,12 @@ impl RequestValidator<'_> {
         let file = parts
             .first()
             .filter(|_| is_size && self.kept == Completeness::Whole)?;
-        (file.content.len() != declared).then(|| Fact {
-            kind: "size",
-            expected: format!("{}, the bytes of the file", file.content.len()),
-            actual: declared.to_string(),
-            ..Fact::default()
+        (file.content.len() != declared).then(|| {
+            Fact::new(
+                "size",
+                format!("{}, the bytes of the file", file.content.len()),
+                declared.to_string(),
+            )
         })
     }
 
@@ -348,15 +344,14 @@ impl RequestValidator<'_> {
         let name = format!("request {}", parameter.rule);
         let found = self.schemas.misfits(&name, &parameter.schema, value);
         let defect = found.into_iter().next()?;
-        Some(Fact {
-            kind: defect.kind,
-            expected: format!(
+        Some(Fact::new(
+            defect.kind,
+            format!(
                 "{} for {}{}",
                 defect.expected, parameter.name, defect.pointer
             ),
-            actual: defect.actual,
-            ..Fact::default()
-        })
+            defect.actual,
+        ))
     }
 }
 

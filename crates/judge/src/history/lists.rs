@@ -6,6 +6,7 @@ use super::observations::{Appearance, Moment};
 use crate::acceptance::Acceptance;
 use crate::context::{Context, Seen};
 use crate::evidence::{Exchange, Poll};
+use crate::sites::{Site, Sites};
 use conformant_rulebook::paging::{NEXT_PAGE_URL, NextPage, Paging};
 use conformant_rulebook::{Action, Operation, ParameterLocation};
 use serde_json::Value;
@@ -65,6 +66,12 @@ impl List<'_> {
         self.items
             .iter()
             .any(|item| item.resource == Some(resource))
+    }
+
+    /// The places of its items, page by page.
+    pub fn sites(&self) -> Option<Sites> {
+        let pages = self.pages.iter();
+        Sites::collect(pages.map(|&page| Site::answer(page, self.place())))
     }
 
     /// The pointer to its items on a page.

@@ -100,64 +100,39 @@ impl Predicate for AccountScope {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |digit: &str| format!("ISa{}", digit.repeat(31));
-        let service = |digit: &str, account: &str| {
-            json!({
-                "sid": sid(digit), "account_sid": account, "friendly_name": "a", "default_service_role_sid": "RL1",
-                "default_channel_role_sid": "RL2", "default_channel_creator_role_sid": "RL3",
-                "read_status_enabled": true, "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "", "url": "",
-                "links": {},
-            })
+        let word = |digit: &str| format!("ISa{}", digit.repeat(31));
+        let service = |digit: &str, account: &str| json!({"sid": word(digit), "account_sid": account, "friendly_name": "a"});
+        let at = |digit: &str| json!({"Sid": word(digit)});
+        let rule = Example::for_rule("chat", json!({"account": "account_sid"}));
+        let account = format!("ACa{}", "1".repeat(31));
+        let ours_at = |account: &str| rule.shown("create-service", service("1", account));
+        let ours = ours_at("AC1");
+        let list = |scene: &ExampleBuilder, items: Value| {
+            let listed = scene.shown("read-services", page("services", items));
+            listed.by_other_account()
         };
-        let page = |services: Value| json!({"services": services, "meta": {"key": "services", "next_page_url": null}});
-        let ours_at = |account: &str| {
-            Example::for_rule("chat", json!({"account": "account_sid"})).answered(
-                "create-service",
-                json!({"FriendlyName": "a"}),
-                service("1", account),
-            )
-        };
-        let (ours, account) = (ours_at("AC1"), format!("ACa{}", "1".repeat(31)));
-        let listed = |items: Value| {
-            ours.clone()
-                .shown("read-services", page(items))
-                .by_other_account()
-        };
-        let renamed = |name: &str| {
-            let mut shown = service("1", "AC1");
-            shown["friendly_name"] = json!(name);
-            ours.clone()
-                .refused(
-                    "update-service",
-                    json!({"Sid": sid("1"), "FriendlyName": "name-0a1b2c3d4e"}),
-                )
-                .by_other_account()
-                .answered("fetch-service", json!({"Sid": sid("1")}), shown)
-        };
+        let named = "name-0a1b2c3d4e";
+        let mut renamed = service("1", "AC1");
+        renamed["friendly_name"] = json!(named);
+        let renames = json!({"Sid": word("1"), "FriendlyName": named});
         // The second account addresses a resource that the first one knows from its configuration.
-        let addressed = Example::for_rule("chat", json!({"account": "account_sid"}))
-            .refused("fetch-service", json!({"Sid": sid("3")}))
-            .by_other_account()
-            .shown("read-services", page(json!([service("3", "AC1")])));
+        let addressed = rule.refused("fetch-service", at("3")).by_other_account();
+        let known = page("services", json!([service("3", "AC1")]));
         vec![
-            addressed.not_judged(),
-            listed(json!([service("2", "AC2")])).passes(),
-            listed(json!([service("2", "AC2"), service("1", "AC1")])).fails("/services/1/sid"),
+            addressed.shown("read-services", known).not_judged(),
+            list(&ours, json!([service("2", "AC2")])).passes(),
+            list(&ours, json!([service("2", "AC2"), service("1", "AC1")])).fails("/services/1/sid"),
             // The same account.
-            listed(json!([service("1", "AC1")])).not_judged(),
+            list(&ours, json!([service("1", "AC1")])).not_judged(),
             // Another account, because its list lacks what ours shows.
-            ours_at(&account)
-                .shown("read-services", page(json!([])))
-                .by_other_account()
-                .answered(
-                    "fetch-service",
-                    json!({"Sid": sid("1")}),
-                    service("1", &account),
-                )
+            list(&ours_at(&account), json!([]))
+                .answered("fetch-service", at("1"), service("1", &account))
                 .by_other_account()
                 .fails("/account_sid"),
-            renamed("name-0a1b2c3d4e").fails("/friendly_name"),
+            ours.refused("update-service", renames)
+                .by_other_account()
+                .answered("fetch-service", at("1"), renamed)
+                .fails("/friendly_name"),
             ours.not_judged(),
         ]
     }
@@ -274,7 +249,7 @@ fn evaluate_response(
     });
     let sites = Sites::collect(witness.into_iter().chain([site]));
     if let Some(sites) = sites {
-        verdicts.instance(rule, sites).conclude_at(wrong);
+        verdicts.conclude_at(rule, sites, wrong);
     }
 }
 

@@ -65,15 +65,8 @@ impl Predicate for CallbackMethod {
                 continue;
             };
             let came = &delivery.request.method;
-            let fact = (*came != asked).then(|| Fact {
-                kind: "method",
-                expected: asked,
-                actual: came.clone(),
-                ..Fact::default()
-            });
-            verdicts
-                .instance(rule, Site::delivery(event, "/method"))
-                .conclude(fact);
+            let fact = (*came != asked).then(|| Fact::new("method", asked, came.clone()));
+            verdicts.conclude(rule, Site::delivery(event, "/method"), fact);
         }
     }
 
@@ -84,36 +77,27 @@ impl Predicate for CallbackMethod {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let requested = |method: Value| {
+        let set = |method: Value| {
             let parameters = json!({
-                "set-by": "create-webhook", "parameter": "Configuration.Method",
-                "changed-by": "update-webhook",
+                "set-by": "create-webhook", "parameter": "Configuration.Method", "changed-by": "update-webhook",
             });
             let sent = json!({"Type": "webhook", "Configuration.Method": method});
-            Example::for_rule("chat", parameters).answered(
-                "create-webhook",
-                sent,
-                json!({"sid": "WH1"}),
-            )
+            let scene = Example::for_rule("chat", parameters);
+            scene.answered("create-webhook", sent, json!({"sid": "WH1"}))
         };
-        let changed = requested(json!("POST")).answered(
-            "update-webhook",
-            json!({"Sid": "WH1", "Configuration.Method": "GET"}),
-            json!({}),
-        );
+        let change = json!({"Sid": "WH1", "Configuration.Method": "GET"});
+        let changed = set(json!("POST")).answered("update-webhook", change, json!({}));
         let subscribed = |kind: &str| {
-            let parameters = json!({
-                "set-by": "set_callback", "with": {"kind": "registration"}, "method": "POST",
-            });
+            let parameters = json!({"set-by": "set_callback", "with": {"kind": "registration"}, "method": "POST"});
             let arguments = json!({"kind": kind, "url": "http://h/1"});
             Example::for_rule("auth", parameters).hook("set_callback", arguments, json!({}))
         };
         vec![
-            requested(json!("GET")).called(0, "GET").passes(),
-            requested(json!("POST")).called(0, "GET").fails("/method"),
-            requested(Value::Null).called(0, "GET").not_judged(),
-            requested(json!("get")).called(0, "GET").not_judged(),
-            requested(json!("POST")).not_judged(),
+            set(json!("GET")).called(0, "GET").passes(),
+            set(json!("POST")).called(0, "GET").fails("/method"),
+            set(Value::Null).called(0, "GET").not_judged(),
+            set(json!("get")).called(0, "GET").not_judged(),
+            set(json!("POST")).not_judged(),
             changed.called(0, "GET").not_judged(),
             subscribed("registration").called(0, "POST").passes(),
             subscribed("registration").called(0, "GET").fails("/method"),

@@ -88,19 +88,14 @@ impl Predicate for Conforms {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "flow/execution";
-        let parameters = json!({"kind": kind, "at": "/links", "schema": {"required": ["steps"]}});
-        let scene = Example::for_rule("flow", parameters);
+        let parameters =
+            json!({"kind": "flow/execution", "at": "/links", "schema": {"required": ["steps"]}});
+        let rule = Example::for_rule("flow", parameters);
+        let shown = |execution: Value| rule.payload("flow/execution", execution);
         vec![
-            scene
-                .clone()
-                .payload(kind, json!({"links": {"steps": "/v1"}}))
-                .passes(),
-            scene
-                .clone()
-                .payload(kind, json!({"links": {}}))
-                .fails("/links/steps"),
-            scene.payload(kind, json!({})).not_judged(),
+            shown(json!({"links": {"steps": "/v1"}})).passes(),
+            shown(json!({"links": {}})).fails("/links/steps"),
+            shown(json!({})).not_judged(),
         ]
     }
 }

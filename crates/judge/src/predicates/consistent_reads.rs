@@ -30,10 +30,8 @@ impl Predicate for ConsistentReads {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        let known = context.rulebook.kinds.get(&self.of);
-        let of = known
-            .and_then(|kind| kind.annotations.of())
-            .unwrap_or(&self.of);
+        let about = context.about(&self.of);
+        let of = about.and_then(Annotations::of).unwrap_or(&self.of);
         for (id, resource) in history
             .resources
             .of_kind(of)
@@ -54,39 +52,20 @@ impl Predicate for ConsistentReads {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = format!("IS{}", "1".repeat(32));
-        let service = |name: &str| {
-            json!({
-                "sid": sid, "account_sid": "AC1", "friendly_name": name,
-                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
-            })
+        let at = json!({"Sid": sid("IS", "1")});
+        let made = Example::for_rule("chat", json!({"of": "chat/service"}))
+            .shown("create-service", service("1", "a"));
+        let changes = json!({"Sid": sid("IS", "1"), "FriendlyName": "b"});
+        let changed = made.answered("update-service", changes, service("1", "b"));
+        let fetched = |scene: &ExampleBuilder, name: &str| {
+            scene.answered("fetch-service", at.clone(), service("1", name))
         };
-        let named = json!({"Sid": sid});
-        let made = Example::for_rule("chat", json!({"of": "chat/service"})).answered(
-            "create-service",
-            json!({}),
-            service("a"),
-        );
-        let fetched = |scene: ExampleBuilder, name: &str| {
-            scene.answered("fetch-service", named.clone(), service(name))
-        };
-        let changed = made.clone().answered(
-            "update-service",
-            json!({"Sid": sid, "FriendlyName": "b"}),
-            service("b"),
-        );
-        let listed = |scene: ExampleBuilder, name: &str| {
-            let page = json!({"services": [service(name)], "meta": {"next_page_url": null, "key": "services"}});
-            scene.shown("read-services", page)
-        };
+        let listed = page("services", json!([service("1", "a")]));
         vec![
-            fetched(made.clone(), "a").passes(),
-            fetched(made.clone(), "b").fails("/friendly_name"),
-            fetched(changed.clone(), "a").fails("/friendly_name"),
-            listed(changed.clone(), "a").not_judged(),
+            fetched(&made, "a").passes(),
+            fetched(&made, "b").fails("/friendly_name"),
+            fetched(&changed, "a").fails("/friendly_name"),
+            changed.shown("read-services", listed).not_judged(),
             changed.not_judged(),
         ]
     }
@@ -112,11 +91,7 @@ fn evaluate_pair(
     let Some(shown) = later.representation(context) else {
         return;
     };
-    let about = context
-        .rulebook
-        .kinds
-        .get(later.shown_type)
-        .map(|kind| &kind.annotations);
+    let about = context.about(later.shown_type);
     let for_good =
         |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(context, id, before, later);
@@ -144,13 +119,12 @@ fn evaluate_pair(
         return;
     };
     let wrong = changed.map(|change| {
-        let fact = Fact {
-            kind: "differs",
-            expected: format!("{}, as shown before", json::short(change.before)),
-            actual: json::short(change.after),
-            ..Fact::default()
-        };
+        let fact = Fact::new(
+            "differs",
+            format!("{}, as shown before", json::short(change.before)),
+            json::short(change.after),
+        );
         (shown.site(&change.pointer), fact)
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }

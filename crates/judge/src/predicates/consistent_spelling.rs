@@ -39,12 +39,10 @@ impl Predicate for ConsistentSpelling {
             };
             let instance = verdicts.instance(rule, [earlier.clone(), site]);
             let instance = instance.after(earlier.exchange(context.evidence));
-            instance.conclude((*used != word).then(|| Fact {
-                kind: "spelling",
-                expected: format!("{used}, as before"),
-                actual: word.to_owned(),
-                ..Fact::default()
-            }));
+            instance.conclude(
+                (*used != word)
+                    .then(|| Fact::new("spelling", format!("{used}, as before"), word.to_owned())),
+            );
         }
     }
 
@@ -59,13 +57,17 @@ impl Predicate for ConsistentSpelling {
     fn examples() -> Vec<Example> {
         let kind = "chat/user-channel";
         let parameters = json!({"kind": kind, "at": "/status", "of": ["notThere", "not_there"]});
-        let scene = Example::for_rule("chat", parameters);
-        let channel = |status: &str| json!({ "status": status });
-        let first = scene.clone().payload(kind, channel("notThere"));
+        let shown = |statuses: &[&str]| {
+            let rule = Example::for_rule("chat", parameters.clone());
+            let shows = |scene: ExampleBuilder, status: &&str| {
+                scene.payload(kind, json!({"status": status}))
+            };
+            statuses.iter().fold(rule, shows)
+        };
         vec![
-            first.clone().payload(kind, channel("notThere")).passes(),
-            first.payload(kind, channel("not_there")).fails("/status"),
-            scene.payload(kind, channel("joined")).not_judged(),
+            shown(&["notThere", "notThere"]).passes(),
+            shown(&["notThere", "not_there"]).fails("/status"),
+            shown(&["joined"]).not_judged(),
         ]
     }
 }

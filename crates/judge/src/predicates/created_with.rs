@@ -105,66 +105,67 @@ impl Predicate for CreatedWith {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let uuid = "00000000-0000-4000-8000-000000000001";
+        const MAKES: &str = "create-approval-request";
+        const DETAILS: &str = "/approval_request/details";
+        const HIDDEN: &str = "/approval_request/hidden_details";
+        let uuid = |digit: &str| format!("00000000-0000-4000-8000-00000000000{digit}");
+        let request = |mut shown: Value, digit: &str| {
+            shown["uuid"] = json!(uuid(digit));
+            json!({"success": true, "approval_request": shown})
+        };
         let scene = |parameter: &str, at: &str, shows: &str| {
             let parameters = json!({
-                "operation": "create-approval-request", "parameter": parameter,
-                "kind": "auth/approval-request-fetch", "at": at, "shows": shows,
+                "operation": MAKES, "parameter": parameter, "kind": "auth/approval-request-fetch", "at": at,
+                "shows": shows,
             });
             let sent = json!({
-                "FORMAT": "json", "AUTH_ID": 7, "message": "a", "details": {"Place": "Graz"},
-                "hidden_details": {"session": "s1234"},
+                "AUTH_ID": 7, "details": {"Place": "Graz"}, "hidden_details": {"session": "s1234"},
             });
-            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
-            Example::for_rule("auth", parameters).answered("create-approval-request", sent, answer)
+            Example::for_rule("auth", parameters).answered(MAKES, sent, request(json!({}), "1"))
         };
-        let fetched = |scene: ExampleBuilder, mut request: Value| {
-            request["uuid"] = json!(uuid);
-            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
-            let shown = json!({"success": true, "approval_request": request});
-            scene.answered("fetch-approval-request", path, shown)
+        let fetched = |scene: &ExampleBuilder, shown: Value| {
+            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid("1")});
+            scene.answered("fetch-approval-request", path, request(shown, "1"))
         };
-        let user = || scene("AUTH_ID", "/approval_request/_auth_id", "same");
-        let details = "/approval_request/details";
-        let all = || scene("hidden_details", "/approval_request/hidden_details", "all");
-        let more = || scene("details", details, "more");
-        let nothing = || scene("hidden_details", details, "nothing");
-        let masked = || scene("hidden_details", details, "masked");
-        let hidden = "/approval_request/hidden_details";
-        let own = |given: Value| {
-            let sent =
-                json!({"FORMAT": "json", "AUTH_ID": 8, "message": "b", "hidden_details": given});
-            let other = "00000000-0000-4000-8000-000000000002";
-            let answer = json!({"success": true, "approval_request": {"uuid": other}});
-            let scene = scene("hidden_details", hidden, "own");
-            scene.answered("create-approval-request", sent, answer)
+        let with_hidden = |scene: &ExampleBuilder, members: Value| {
+            fetched(scene, json!({"hidden_details": members}))
         };
-        let others = || own(json!({"other": "another"}));
+        let with_details = |shows: &str, members: Value| {
+            fetched(
+                &scene("hidden_details", DETAILS, shows),
+                json!({"details": members}),
+            )
+        };
+        let place = json!({"Place": "Graz"});
+        let more = scene("details", DETAILS, "more");
+        let own = |sent: Value| {
+            let scene = scene("hidden_details", HIDDEN, "own");
+            scene.answered(
+                MAKES,
+                json!({"AUTH_ID": 8, "hidden_details": sent}),
+                request(json!({}), "2"),
+            )
+        };
+        let others = own(json!({"other": "another"}));
+        let user = scene("AUTH_ID", "/approval_request/_auth_id", "same");
+        let all = scene("hidden_details", HIDDEN, "all");
         vec![
-            fetched(
-                others(),
-                json!({"hidden_details": {"session": "s1234", "at": "12:00"}}),
-            )
-            .passes(),
-            fetched(others(), json!({"hidden_details": {"other": "another"}})).fails(hidden),
-            fetched(
-                own(json!({"order": "17"})),
-                json!({"hidden_details": {"order": "17"}}),
-            )
-            .not_judged(),
-            fetched(others(), json!({})).not_judged(),
-            fetched(user(), json!({"_auth_id": 7})).passes(),
-            fetched(user(), json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),
-            fetched(user(), json!({})).not_judged(),
-            fetched(all(), json!({"hidden_details": {"session": "s1234"}})).passes(),
-            fetched(all(), json!({"hidden_details": {}})).fails("/approval_request/hidden_details"),
-            fetched(more(), json!({"details": {"Place": "Graz", "time": "1"}})).passes(),
-            fetched(more(), json!({"details": {"Place": "Graz"}})).fails(details),
-            fetched(nothing(), json!({"details": {"Place": "Graz"}})).passes(),
-            fetched(nothing(), json!({"details": {"session": "x"}})).fails(details),
-            fetched(nothing(), json!({"details": {"Place": "in s1234"}})).fails(details),
+            with_hidden(&others, json!({"session": "s1234", "at": "12:00"})).passes(),
+            with_hidden(&others, json!({"other": "another"})).fails(HIDDEN),
+            with_hidden(&own(json!({"order": "17"})), json!({"order": "17"})).not_judged(),
+            fetched(&others, json!({})).not_judged(),
+            fetched(&user, json!({"_auth_id": 7})).passes(),
+            fetched(&user, json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),
+            fetched(&user, json!({})).not_judged(),
+            with_hidden(&all, json!({"session": "s1234"})).passes(),
+            with_hidden(&all, json!({})).fails(HIDDEN),
+            fetched(&more, json!({"details": {"Place": "Graz", "time": "1"}})).passes(),
+            fetched(&more, json!({"details": place})).fails(DETAILS),
+            with_details("nothing", place.clone()).passes(),
+            with_details("nothing", json!({"session": "x"})).fails(DETAILS),
+            with_details("nothing", json!({"Place": "in s1234"})).fails(DETAILS),
             // There is no number in it.
-            fetched(masked(), json!({"details": {"Place": "Graz"}})).not_judged(),
+            with_details("masked", place).not_judged(),
         ]
     }
 }
@@ -198,13 +199,8 @@ impl CreatedWith {
             verdicts.record_vacuous(rule, Vacuity::Absent);
             return;
         };
-        let fact = wrong.map(|expected| Fact {
-            kind: "made-with",
-            expected,
-            actual: json::short(got),
-            ..Fact::default()
-        });
-        verdicts.instance(rule, site).conclude(fact);
+        let fact = wrong.map(|expected| Fact::new("made-with", expected, json::short(got)));
+        verdicts.conclude(rule, site, fact);
     }
 
     /// The members that requests of the operation sent, and this one did not.

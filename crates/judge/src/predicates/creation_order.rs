@@ -48,16 +48,17 @@ impl Predicate for CreationOrder {
                 None => verdicts.record_vacuous(rule, Vacuity::Alone),
                 Some(one) => {
                     let sites = [one.index, index].map(|index| Site::answer(index, &self.at));
-                    let instance = verdicts.instance(rule, sites);
-                    instance.conclude(broken.map(|one| Fact {
-                        kind: "order",
-                        expected: match one.moment.is_before(&moment) {
-                            true => format!("more than {}", one.number),
-                            false => format!("not {}", one.number),
-                        },
-                        actual: number.to_string(),
-                        ..Fact::default()
-                    }));
+                    let fact = broken.map(|one| {
+                        Fact::new(
+                            "order",
+                            match one.moment.is_before(&moment) {
+                                true => format!("more than {}", one.number),
+                                false => format!("not {}", one.number),
+                            },
+                            number.to_string(),
+                        )
+                    });
+                    verdicts.conclude(rule, sites, fact);
                 }
             }
             known.push(Created {
@@ -72,38 +73,22 @@ impl Predicate for CreationOrder {
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"operation": "create-message", "at": "/index", "scope": ["/channel_sid"]});
-        let scene = Example::for_rule("chat", parameters);
-        let message = |channel: &str, index: i64| json!({"channel_sid": channel, "index": index});
-        let first = scene.shown("create-message", message("CH1", 4));
+        let created = |scene: &ExampleBuilder, channel: &str, index: i64| {
+            scene.shown(
+                "create-message",
+                json!({"channel_sid": channel, "index": index}),
+            )
+        };
+        let first = created(&Example::for_rule("chat", parameters), "CH1", 4);
+        let in_any_order = created(&first, "CH1", 3).raced(2);
         vec![
-            first
-                .clone()
-                .shown("create-message", message("CH1", 9))
-                .passes(),
-            first
-                .clone()
-                .shown("create-message", message("CH1", 4))
-                .fails("/index"),
-            first
-                .clone()
-                .shown("create-message", message("CH2", 0))
-                .not_judged(),
+            created(&first, "CH1", 9).passes(),
+            created(&first, "CH1", 4).fails("/index"),
+            created(&first, "CH2", 0).not_judged(),
             // Requests at the same time may be served in any order, each under its own number.
-            first
-                .clone()
-                .shown("create-message", message("CH1", 3))
-                .raced(2)
-                .passes(),
-            first
-                .clone()
-                .shown("create-message", message("CH1", 4))
-                .raced(2)
-                .fails("/index"),
-            first
-                .shown("create-message", message("CH1", 3))
-                .raced(2)
-                .shown("create-message", message("CH1", 4))
-                .fails("/index"),
+            in_any_order.passes(),
+            created(&first, "CH1", 4).raced(2).fails("/index"),
+            created(&in_any_order, "CH1", 4).fails("/index"),
         ]
     }
 }

@@ -54,14 +54,15 @@ impl Predicate for CreationTimes {
                 if !is_zone_apart(apart) && apart.unsigned_abs() > CLOCKS_APART {
                     continue;
                 }
-                let fact = is_zone_apart(apart).then(|| Fact {
-                    kind: "dated-in-another-zone",
-                    expected: format!("about {}", when.span.ended),
-                    actual: date.to_string(),
-                    ..Fact::default()
+                let fact = is_zone_apart(apart).then(|| {
+                    Fact::new(
+                        "dated-in-another-zone",
+                        format!("about {}", when.span.ended),
+                        date.to_string(),
+                    )
                 });
                 if !verdicts.has_finding_at(&site) {
-                    verdicts.instance(rule, site).conclude(fact);
+                    verdicts.conclude(rule, site, fact);
                 }
                 continue;
             }
@@ -79,91 +80,63 @@ impl Predicate for CreationTimes {
             if verdicts.has_finding_at(&sites[0]) || verdicts.has_finding_at(&sites[1]) {
                 continue;
             }
-            let fact = is_wrong.then(|| Fact {
-                kind: "dated-apart",
-                expected: format!("about {} after {first_date}", whole(least)),
-                actual: date.to_string(),
-                ..Fact::default()
+            let fact = is_wrong.then(|| {
+                Fact::new(
+                    "dated-apart",
+                    format!("about {} after {first_date}", whole(least)),
+                    date.to_string(),
+                )
             });
-            verdicts.instance(rule, sites).conclude(fact);
+            verdicts.conclude(rule, sites, fact);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
-        let service = json!({
-            "sid": sid("IS"), "account_sid": "AC1", "friendly_name": "a",
-            "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-            "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-            "reachability_enabled": false, "typing_indicator_timeout": 5,
-            "consumption_report_interval": 10, "limits": {}, "date_created": "2026-01-31T10:20:30Z",
-            "date_updated": "2026-01-31T10:20:30Z",
+        let noon = "2026-01-31T10:20:30Z";
+        let in_service = |mut more: Value| {
+            more["ServiceSid"] = json!(sid("IS", "1"));
+            more
+        };
+        let of = |parameters: Value| {
+            let service = json!({"sid": sid("IS", "1"), "date_created": noon});
+            Example::for_rule("chat", parameters).answered(
+                "create-service",
+                json!({"FriendlyName": "a"}),
+                service,
+            )
+        };
+        let role = |scene: &ExampleBuilder, date: &str| {
+            let sent = in_service(
+                json!({"FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"]}),
+            );
+            let role =
+                json!({"sid": sid("RL", "1"), "service_sid": sid("IS", "1"), "date_created": date});
+            scene.answered("create-role", sent, role)
+        };
+        let first = of(json!({"kinds": ["chat/service", "chat/role"], "at": "/date_created"}));
+        let zoned = of(json!({"kinds": ["chat/role"], "at": "/date_created", "zone": true}));
+        let restores = of(json!({
+            "kinds": ["chat/service", "chat/channel"], "at": "/date_created", "unless": ["DateUpdated"],
+        }));
+        let backup = json!({"UniqueName": "c", "DateUpdated": "2026-01-30T00:00:00Z"});
+        let restored = json!({
+            "sid": sid("CH", "1"), "service_sid": sid("IS", "1"), "date_created": "2026-01-30T00:00:00Z",
         });
-        let role = |date: &str| {
-            json!({
-                "sid": sid("RL"), "account_sid": "AC1", "service_sid": sid("IS"), "friendly_name": "r",
-                "type": "channel", "permissions": [], "date_created": date, "date_updated": date, "url": "",
-            })
-        };
-        let parameters = json!({"kinds": ["chat/service", "chat/role"], "at": "/date_created"});
-        let first = Example::for_rule("chat", parameters).answered(
-            "create-service",
-            json!({"FriendlyName": "a"}),
-            service.clone(),
-        );
-        let then = |date: &str| {
-            let sent = json!({
-                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
-            });
-            first.clone().answered("create-role", sent, role(date))
-        };
-        let zoned = |date: &str| {
-            let parameters = json!({"kinds": ["chat/role"], "at": "/date_created", "zone": true});
-            let sent = json!({
-                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
-            });
-            Example::for_rule("chat", parameters)
-                .answered(
-                    "create-service",
-                    json!({"FriendlyName": "a"}),
-                    service.clone(),
-                )
-                .answered("create-role", sent, role(date))
-        };
         vec![
-            then("2026-01-31T10:20:31Z").passes(),
+            role(&first, "2026-01-31T10:20:31Z").passes(),
             // Another machine's clock.
-            then("2026-01-31T10:20:00Z").passes(),
-            then("2026-01-31T05:20:31Z").fails("/date_created"),
-            then("2026-01-31T10:01:31Z").fails("/date_created"),
-            {
-                let sent = json!({
-                    "ServiceSid": sid("IS"), "UniqueName": "c", "DateUpdated": "2026-01-30T00:00:00Z",
-                });
-                let date = "2026-01-30T00:00:00Z";
-                let channel = json!({
-                    "sid": sid("CH"), "account_sid": "AC1", "service_sid": sid("IS"), "friendly_name": null,
-                    "unique_name": "c", "attributes": "{}", "type": "public", "date_created": date,
-                    "date_updated": date, "created_by": "system", "members_count": 0, "messages_count": 0,
-                    "url": "", "links": {},
-                });
-                let restores = json!({
-                    "kinds": ["chat/service", "chat/channel"], "at": "/date_created", "unless": ["DateUpdated"],
-                });
-                let scene = Example::for_rule("chat", restores);
-                let made = scene.answered(
-                    "create-service",
-                    json!({"FriendlyName": "a"}),
-                    service.clone(),
-                );
-                made.answered("create-channel", sent, channel).not_judged()
-            },
+            role(&first, "2026-01-31T10:20:00Z").passes(),
+            role(&first, "2026-01-31T05:20:31Z").fails("/date_created"),
+            role(&first, "2026-01-31T10:01:31Z").fails("/date_created"),
+            restores
+                .answered("create-channel", in_service(backup), restored)
+                .not_judged(),
             first.not_judged(),
-            zoned("1970-01-01T00:00:00Z").passes(),
-            zoned("1970-01-01T00:04:00Z").not_judged(),
-            zoned("1970-01-01T05:00:00Z").fails("/date_created"),
-            zoned("2026-01-31T10:20:30Z").not_judged(),
+            role(&zoned, "1970-01-01T00:00:00Z").passes(),
+            role(&zoned, "1970-01-01T00:04:00Z").not_judged(),
+            role(&zoned, "1970-01-01T05:00:00Z").fails("/date_created"),
+            role(&zoned, noon).not_judged(),
         ]
     }
 }

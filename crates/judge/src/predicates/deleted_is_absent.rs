@@ -43,38 +43,24 @@ impl Predicate for DeletedIsAbsent {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = format!("FW{}", "1".repeat(32));
-        let flow = json!({
-            "sid": sid, "account_sid": "AC1", "friendly_name": "", "status": "draft", "version": 1,
-            "date_created": "", "date_updated": null, "url": "", "links": {},
-        });
-        let named = json!({"Sid": sid});
+        let flow = json!({"sid": sid("FW", "1"), "friendly_name": ""});
+        let at = json!({"Sid": sid("FW", "1")});
         let first = Example::for_rule("flow", json!({"of": "flow/delete-flow"})).answered(
             "fetch-flow",
-            named.clone(),
+            at.clone(),
             flow.clone(),
         );
-        let deleted = first.clone().deleted("delete-flow", named.clone());
-        let page =
-            json!({"flows": [flow.clone()], "meta": {"next_page_url": null, "key": "flows"}});
-        let later = (0..11).fold(deleted.clone(), |scene, _| {
-            scene.refused("fetch-step", json!({}))
-        });
+        let deleted = first.deleted("delete-flow", at.clone());
+        let listed =
+            |scene: &ExampleBuilder| scene.shown("read-flows", page("flows", json!([flow])));
         vec![
+            deleted.refused("fetch-flow", at.clone()).passes(),
             deleted
-                .clone()
-                .refused("fetch-flow", named.clone())
-                .passes(),
-            deleted
-                .clone()
-                .answered("fetch-flow", named.clone(), flow.clone())
+                .answered("fetch-flow", at.clone(), flow.clone())
                 .fails(""),
-            deleted
-                .clone()
-                .shown("read-flows", page.clone())
-                .not_judged(),
-            later.shown("read-flows", page).fails("/flows/0"),
-            first.refused("fetch-flow", named).not_judged(),
+            listed(&deleted).not_judged(),
+            listed(&deleted.late()).fails("/flows/0"),
+            first.refused("fetch-flow", at).not_judged(),
         ]
     }
 }
@@ -95,15 +81,16 @@ fn evaluate_deletion(
             between && brings && other.may_touch(id, resource.kind)
         })
     };
-    let fact = |actual: &str| Fact {
-        kind: "not-gone",
-        expected: format!(
-            "no {} after {}",
-            resource.shown(),
-            context.seen[index].exchange.operation
-        ),
-        actual: actual.to_owned(),
-        ..Fact::default()
+    let fact = |actual: &str| {
+        Fact::new(
+            "not-gone",
+            format!(
+                "no {} after {}",
+                resource.shown(),
+                context.seen[index].exchange.operation
+            ),
+            actual.to_owned(),
+        )
     };
     let observations = resource
         .observations
@@ -118,7 +105,7 @@ fn evaluate_deletion(
         };
         let wrong = (observation.shows != Appearance::NotFound).then(|| fact("found"));
         let sites = [index, at].map(Site::Exchange);
-        verdicts.instance(rule, sites).conclude(wrong);
+        verdicts.conclude(rule, sites, wrong);
     }
     for list in history
         .lists
@@ -139,8 +126,6 @@ fn evaluate_deletion(
             None => Site::answer(list.pages[0], list.place()),
         };
         let sites = [Site::Exchange(index), site];
-        verdicts
-            .instance(rule, sites)
-            .conclude(held.map(|_| fact("listed")));
+        verdicts.conclude(rule, sites, held.map(|_| fact("listed")));
     }
 }

@@ -36,29 +36,25 @@ impl Predicate for EmptyResponse {
             if seen.acceptance != Acceptance::Accepted {
                 continue;
             }
-            let wrong = (!response.body.is_empty()).then(|| Fact {
-                kind: "unexpected-body",
-                expected: "no body".to_owned(),
-                actual: format!("{} bytes", response.body.len()),
-                ..Fact::default()
+            let wrong = (!response.body.is_empty()).then(|| {
+                Fact::new(
+                    "unexpected-body",
+                    "no body",
+                    format!("{} bytes", response.body.len()),
+                )
             });
-            verdicts
-                .instance(rule, Site::Exchange(index))
-                .conclude(wrong);
+            verdicts.conclude(rule, Site::Exchange(index), wrong);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
-        let gone = |scene: ExampleBuilder| scene.deleted("delete-binding", json!({}));
+        let rule = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
+        let operation = "delete-binding";
         vec![
-            gone(scene.clone()).passes(),
-            scene
-                .clone()
-                .written("delete-binding", json!({}), "{}")
-                .fails(""),
-            scene.refused("delete-binding", json!({})).not_judged(),
+            rule.deleted(operation, json!({})).passes(),
+            rule.written(operation, json!({}), "{}").fails(""),
+            rule.refused(operation, json!({})).not_judged(),
         ]
     }
 

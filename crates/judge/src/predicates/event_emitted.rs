@@ -104,15 +104,14 @@ impl Predicate for EventEmitted {
             if !fits {
                 continue;
             }
-            let fact = (!came(&self.r#type)).then(|| Fact {
-                kind: "not-told",
-                expected: format!("an event {}", self.r#type),
-                actual: types_with_counts(collected.events()),
-                ..Fact::default()
+            let fact = (!came(&self.r#type)).then(|| {
+                Fact::new(
+                    "not-told",
+                    format!("an event {}", self.r#type),
+                    types_with_counts(collected.events()),
+                )
             });
-            verdicts
-                .instance(rule, Site::hook(collected.event, "/events"))
-                .conclude(fact);
+            verdicts.conclude(rule, Site::hook(collected.event, "/events"), fact);
         }
     }
 
@@ -139,62 +138,39 @@ impl Predicate for EventEmitted {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({"feed": feed(), "type": "message.failed", "outcomes": ["failed"]});
-        let sent = |outcome: &str| {
-            let arguments = json!({"channel": "sms", "to": ["+1"], "outcome": outcome});
-            Example::for_rule("events", parameters.clone()).hook(
-                SEND,
-                arguments,
-                json!({"operation_id": "o1"}),
-            )
+        let sent = |parameters: &Value, arguments: Value| {
+            let rule = Example::for_rule("events", parameters.clone());
+            rule.hook(SEND, arguments, json!({"operation_id": "o1"}))
         };
-        let collected = |scene: ExampleBuilder, kind: &str| {
-            let events = json!({"events": [{"type": kind, "payload": {}}]});
-            scene.hook(COLLECT, json!({"operation_id": "o1"}), events)
-        };
-        let after = json!({
-            "feed": feed(), "type": "operation.processing", "after": ["message.sent"],
+        let typed = |kind: &str| json!({"type": kind, "payload": {}});
+        let failed = json!({"feed": feed(), "type": "message.failed", "outcomes": ["failed"]});
+        let failed = |outcome: &str| sent(&failed, json!({"to": ["+1"], "outcome": outcome}));
+        let after =
+            json!({"feed": feed(), "type": "operation.processing", "after": ["message.sent"]});
+        let went_on = sent(&after, json!({"to": ["+1"], "scheduled": true}));
+        let each = json!({
+            "feed": feed(), "type": "completed", "after": ["failed"],
+            "each": {"recipients": "to", "message": "/message_id"},
         });
-        let went_on = || {
-            let arguments = json!({"channel": "sms", "to": ["+1"], "scheduled": true});
-            let operation = json!({"operation_id": "o1"});
-            Example::for_rule("events", after.clone()).hook(SEND, arguments, operation)
-        };
-        let finished = |messages: &[&str], operation: &[&str]| {
-            let parameters = json!({
-                "feed": feed(), "type": "completed", "after": ["failed"],
-                "each": {"recipients": "to", "message": "/message_id"},
-            });
-            let arguments = json!({"channel": "sms", "to": ["+1", "+2", "+1"], "scheduled": true});
-            let failed = messages
-                .iter()
-                .map(|id| json!({"type": "failed", "payload": {"message_id": id}}));
-            let others = operation
-                .iter()
-                .map(|kind| json!({"type": kind, "payload": {}}));
-            let events: Vec<Value> = failed.chain(others).collect();
-            Example::for_rule("events", parameters)
-                .hook(SEND, arguments, json!({"operation_id": "o1"}))
-                .hook(
-                    COLLECT,
-                    json!({"operation_id": "o1"}),
-                    json!({"events": events}),
-                )
-        };
-        let both = |scene: ExampleBuilder| {
-            let types = ["operation.processing", "message.sent"];
-            let events = types.map(|kind| json!({"type": kind, "payload": {}}));
-            let operation = json!({"operation_id": "o1"});
-            scene.hook(COLLECT, operation, json!({"events": events}))
+        let finished = |messages: &[&str], others: &[&str]| {
+            let failed = |id: &&str| json!({"type": "failed", "payload": {"message_id": id}});
+            let others = others.iter().map(|kind| typed(kind));
+            let events: Vec<Value> = messages.iter().map(failed).chain(others).collect();
+            let scene = sent(&each, json!({"to": ["+1", "+2", "+1"], "scheduled": true}));
+            collected(&scene, &events)
         };
         vec![
-            collected(sent("failed"), "message.failed").passes(),
-            collected(sent("failed"), "message.sent").fails("/events"),
-            collected(sent("delivered"), "message.sent").not_judged(),
-            sent("failed").not_judged(),
-            collected(went_on(), "message.sent").fails("/events"),
-            collected(went_on(), "message.queued").not_judged(),
-            both(went_on()).passes(),
+            collected(&failed("failed"), &[typed("message.failed")]).passes(),
+            collected(&failed("failed"), &[typed("message.sent")]).fails("/events"),
+            collected(&failed("delivered"), &[typed("message.sent")]).not_judged(),
+            failed("failed").not_judged(),
+            collected(&went_on, &[typed("message.sent")]).fails("/events"),
+            collected(&went_on, &[typed("message.queued")]).not_judged(),
+            collected(
+                &went_on,
+                &["operation.processing", "message.sent"].map(typed),
+            )
+            .passes(),
             finished(&["1", "2"], &[]).fails("/events"),
             finished(&["1", "2"], &["completed"]).passes(),
             finished(&["1"], &[]).not_judged(),
@@ -324,6 +300,16 @@ impl Feed {
 pub(super) const SEND: &str = "send_bulk_message";
 #[cfg(test)]
 pub(super) const COLLECT: &str = "collect_events";
+
+/// The events of the operation `o1`.
+#[cfg(test)]
+pub(super) fn collected(scene: &ExampleBuilder, events: &[Value]) -> ExampleBuilder {
+    scene.hook(
+        COLLECT,
+        json!({"operation_id": "o1"}),
+        json!({"events": events}),
+    )
+}
 
 /// The feed of the examples.
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `event-fields` with `of`: a field of a send's events has the value that the send was given. Does not judge fields that an
 //! event lacks.
 
-#[cfg(test)]
-use super::event_emitted::{COLLECT, SEND, feed};
 use super::event_emitted::{Collected, Feed};
+#[cfg(test)]
+use super::event_emitted::{SEND, collected, feed};
 use super::prelude::*;
 use crate::compare::as_text;
 use conformant_base::text;
@@ -105,7 +105,7 @@ impl Predicate for EventFields {
             };
             let wrong = self.wrong(given, &there);
             let wrong = wrong.map(|(n, fact)| (place(n), fact));
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 
@@ -118,76 +118,67 @@ impl Predicate for EventFields {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sent = |parameters: Value, outcome: &str| {
-            let arguments = json!({
-                "channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"},
-            });
-            Example::for_rule("events", parameters).hook(
-                SEND,
-                arguments,
-                json!({"operation_id": "o1"}),
-            )
+        let at = "/events/0/payload/to/address";
+        let sent = |mut parameters: Value, outcome: &str| {
+            parameters["feed"] = feed();
+            let arguments = json!({"channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"}});
+            let rule = Example::for_rule("events", parameters);
+            rule.hook(SEND, arguments, json!({"operation_id": "o1"}))
         };
-        let collected = |scene: ExampleBuilder, payloads: &[Value]| {
+        let showing = |scene: &ExampleBuilder, payloads: &[Value]| {
             // `kind` in a payload is the type of its event.
-            let events: Vec<Value> = payloads
-                .iter()
-                .map(|p| json!({"type": p.get("kind").unwrap_or(&json!("x")), "payload": p}))
-                .collect();
-            scene.hook(
-                COLLECT,
-                json!({"operation_id": "o1"}),
-                json!({"events": events}),
-            )
+            let event =
+                |p: &Value| json!({"type": p.get("kind").unwrap_or(&json!("x")), "payload": p});
+            collected(scene, &payloads.iter().map(event).collect::<Vec<_>>())
         };
-        let channel = json!({"feed": feed(), "at": "/to/channel", "of": "channel", "how": "equal"});
-        let address = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "one-of"});
-        let each = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "each"});
-        let tags = json!({"feed": feed(), "at": "/tags", "of": "tags", "how": "contains"});
-        let with_tags = |tags: Value| json!({"tags": tags});
-        let of_types = json!({
-            "feed": feed(), "at": "/to/address", "of": "to", "how": "each", "types": {"failed": ["failed"]},
-        });
-        let operation =
-            json!({"feed": feed(), "at": "/operation_id", "of": "operation_id", "how": "equal"});
         let to = |address: &str| json!({"operation_id": "o1", "to": {"channel": "sms", "address": address}});
         let of = |kind: &str, address: &str| json!({"kind": kind, "to": {"address": address}});
+        let channel = sent(
+            json!({"at": "/to/channel", "of": "channel", "how": "equal"}),
+            "read",
+        );
+        let address = sent(
+            json!({"at": "/to/address", "of": "to", "how": "one-of"}),
+            "read",
+        );
+        let each = sent(
+            json!({"at": "/to/address", "of": "to", "how": "each"}),
+            "delivered",
+        );
+        let tags = sent(
+            json!({"at": "/tags", "of": "tags", "how": "contains"}),
+            "read",
+        );
+        let operation = sent(
+            json!({"at": "/operation_id", "of": "operation_id", "how": "equal"}),
+            "read",
+        );
+        let types = json!({"at": "/to/address", "of": "to", "how": "each", "types": {"failed": ["failed"]}});
+        let failed = sent(types.clone(), "failed");
         vec![
-            collected(sent(channel.clone(), "read"), &[to("+1")]).passes(),
-            collected(
-                sent(channel.clone(), "read"),
-                &[json!({"to": {"channel": "rcs"}})],
-            )
-            .fails("/events/0/payload/to/channel"),
-            collected(sent(address.clone(), "read"), &[to("+2")]).passes(),
-            collected(sent(address, "read"), &[to("+3")]).fails("/events/0/payload/to/address"),
-            collected(sent(each.clone(), "delivered"), &[to("+2"), to("+1")]).passes(),
-            collected(sent(each.clone(), "delivered"), &[to("+2")])
-                .fails("/events/0/payload/to/address"),
-            collected(
-                sent(each, "delivered"),
+            showing(&channel, &[to("+1")]).passes(),
+            showing(&channel, &[json!({"to": {"channel": "rcs"}})])
+                .fails("/events/0/payload/to/channel"),
+            showing(&address, &[to("+2")]).passes(),
+            showing(&address, &[to("+3")]).fails(at),
+            showing(&each, &[to("+2"), to("+1")]).passes(),
+            showing(&each, &[to("+2")]).fails(at),
+            showing(
+                &each,
                 &[of("queued", "+1"), of("sent", "+1"), of("sent", "+2")],
             )
-            .fails("/events/0/payload/to/address"),
-            collected(
-                sent(of_types.clone(), "failed"),
-                &[of("failed", "+1"), of("sent", "+2")],
-            )
-            .fails("/events/0/payload/to/address"),
-            collected(
-                sent(of_types.clone(), "failed"),
+            .fails(at),
+            showing(&failed, &[of("failed", "+1"), of("sent", "+2")]).fails(at),
+            showing(
+                &failed,
                 &[of("failed", "+1"), of("failed", "+2"), of("sent", "+2")],
             )
             .passes(),
-            collected(sent(of_types, "delivered"), &[of("failed", "+1")]).not_judged(),
-            collected(
-                sent(tags.clone(), "read"),
-                &[with_tags(json!({"a": "b", "c": "d"}))],
-            )
-            .passes(),
-            collected(sent(tags, "read"), &[with_tags(json!({}))]).fails("/events/0/payload/tags"),
-            collected(sent(operation, "read"), &[to("+1")]).passes(),
-            collected(sent(channel, "read"), &[json!({})]).not_judged(),
+            showing(&sent(types, "delivered"), &[of("failed", "+1")]).not_judged(),
+            showing(&tags, &[json!({"tags": {"a": "b", "c": "d"}})]).passes(),
+            showing(&tags, &[json!({"tags": {}})]).fails("/events/0/payload/tags"),
+            showing(&operation, &[to("+1")]).passes(),
+            showing(&channel, &[json!({})]).not_judged(),
         ]
     }
 }
@@ -218,12 +209,7 @@ impl EventFields {
             }
             Relation::OneOf | Relation::Each => all.contains(&as_text(value)),
         };
-        let fact = |expected: String, actual: String| Fact {
-            kind: "carries",
-            expected,
-            actual,
-            ..Fact::default()
-        };
+        let fact = |expected: String, actual: String| Fact::new("carries", expected, actual);
         if self.how == Relation::Each {
             let mut of_types: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
             for stands in there {

@@ -2,7 +2,7 @@
 
 use super::event_emitted::Feed;
 #[cfg(test)]
-use super::event_emitted::{COLLECT, SEND, feed};
+use super::event_emitted::{SEND, collected, feed};
 use super::prelude::*;
 use crate::compare::as_text;
 use std::collections::BTreeMap;
@@ -60,16 +60,15 @@ impl Predicate for EventFieldsAgree {
                 let (_, first) = &events[0];
                 let other = events.iter().find(|(_, value)| value != first);
                 let wrong = other.map(|(n, value)| {
-                    let fact = Fact {
-                        kind: "one-message",
-                        expected: format!("{first}, as in an earlier event of this message"),
-                        actual: value.clone(),
-                        ..Fact::default()
-                    };
+                    let fact = Fact::new(
+                        "one-message",
+                        format!("{first}, as in an earlier event of this message"),
+                        value.clone(),
+                    );
                     (place(*n), fact)
                 });
                 if let Some(sites) = Sites::collect(events.iter().map(|(n, _)| place(*n))) {
-                    verdicts.instance(rule, sites).conclude_at(wrong);
+                    verdicts.conclude_at(rule, sites, wrong);
                 }
             }
         }
@@ -77,37 +76,26 @@ impl Predicate for EventFieldsAgree {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let event = |to: &str, attempt: &str, id: &str| {
-            let to = json!({"address": to});
-            json!({"type": "x", "payload": {"to": to, "attempt": attempt, "message_id": id}})
-        };
-        let collected = |to: &[&str], events: &[Value]| {
-            let sent = json!({"channel": "sms", "to": to, "outcome": "delivered"});
+        let event = |to: &str, attempt: &str, id: &str| json!({"type": "x", "payload": {"to": {"address": to}, "attempt": attempt, "message_id": id}});
+        let shown = |to: &[&str], events: &[Value]| {
             let parameters = json!({
                 "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",
                 "attempt": "/attempt",
             });
-            Example::for_rule("events", parameters)
-                .hook(SEND, sent, json!({"operation_id": "o1"}))
-                .hook(
-                    COLLECT,
-                    json!({"operation_id": "o1"}),
-                    json!({"events": events}),
-                )
+            let rule = Example::for_rule("events", parameters);
+            let sent = rule.hook(SEND, json!({"to": to}), json!({"operation_id": "o1"}));
+            collected(&sent, events)
         };
         let one = event("+1", "1", "m1");
+        let other = event("+1", "1", "m2");
+        let to_another = event("+2", "1", "m2");
         vec![
-            collected(&["+1"], &[one.clone(), one.clone()]).passes(),
-            collected(
-                &["+1", "+2"],
-                &[one.clone(), one.clone(), event("+2", "1", "m2")],
-            )
-            .passes(),
-            collected(&["+1"], &[one.clone(), event("+1", "1", "m2")])
-                .fails("/events/1/payload/message_id"),
-            collected(&["+1"], &[one.clone(), event("+1", "2", "m2")]).not_judged(),
-            collected(&["+1", "+1"], &[one.clone(), event("+1", "1", "m2")]).not_judged(),
-            collected(&["+1"], &[one]).not_judged(),
+            shown(&["+1"], &[one.clone(), one.clone()]).passes(),
+            shown(&["+1", "+2"], &[one.clone(), one.clone(), to_another]).passes(),
+            shown(&["+1"], &[one.clone(), other.clone()]).fails("/events/1/payload/message_id"),
+            shown(&["+1"], &[one.clone(), event("+1", "2", "m2")]).not_judged(),
+            shown(&["+1", "+1"], &[one.clone(), other]).not_judged(),
+            shown(&["+1"], &[one]).not_judged(),
         ]
     }
 }

@@ -56,7 +56,7 @@ impl Predicate for EventMessagesDiffer {
                 let Some(known) = messages.get_mut(&id) else {
                     let others = messages.values().map(|message| &message.site);
                     if let Some(sites) = Sites::first_with_last(others, site.clone()) {
-                        verdicts.instance(rule, sites).conclude(None);
+                        verdicts.conclude(rule, sites, None);
                     }
                     let send = send.clone();
                     messages.insert(id, Message { send, to, site });
@@ -68,14 +68,13 @@ impl Predicate for EventMessagesDiffer {
                     _ => None,
                 };
                 if let Some(other) = other {
-                    let fact = Fact {
-                        kind: "not-unique",
-                        expected: format!("another identifier than that of the message {other}"),
-                        actual: id,
-                        ..Fact::default()
-                    };
+                    let fact = Fact::new(
+                        "not-unique",
+                        format!("another identifier than that of the message {other}"),
+                        id,
+                    );
                     let sites = [known.site.clone(), site];
-                    verdicts.instance(rule, sites).conclude(Some(fact));
+                    verdicts.conclude(rule, sites, Some(fact));
                 } else if known.to.is_none() {
                     known.to = to;
                 }
@@ -86,26 +85,22 @@ impl Predicate for EventMessagesDiffer {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let event = |to: &str, id: &str| json!({"type": "x", "payload": {"to": {"address": to}, "message_id": id}});
-        let collected = |scene: ExampleBuilder, of: &str, events: &[Value]| {
-            let sent = json!({"channel": "sms", "to": ["+1", "+2"], "outcome": "delivered"});
-            scene.hook(SEND, sent, json!({"operation_id": of})).hook(
-                COLLECT,
-                json!({"operation_id": of}),
-                json!({"events": events}),
-            )
-        };
         let parameters = json!({"feed": feed(), "message": "/message_id", "to": "/to/address"});
-        let scene = || Example::for_rule("events", parameters.clone());
+        let rule = Example::for_rule("events", parameters);
+        let sent = |scene: &ExampleBuilder, operation: &str, events: &[Value]| {
+            let operation = json!({"operation_id": operation});
+            let scene = scene.hook(SEND, json!({"to": ["+1", "+2"]}), operation.clone());
+            scene.hook(COLLECT, operation, json!({"events": events}))
+        };
         let one = event("+1", "m1");
-        let first = || collected(scene(), "o1", std::slice::from_ref(&one));
-        let at = "/events/1/payload/message_id";
+        let first = sent(&rule, "o1", std::slice::from_ref(&one));
         vec![
-            collected(scene(), "o1", &[one.clone(), event("+2", "m2")]).passes(),
-            collected(scene(), "o1", &[one.clone(), event("+2", "m1")]).fails(at),
-            collected(first(), "o2", &[event("+1", "m2")]).passes(),
-            collected(first(), "o2", std::slice::from_ref(&one))
-                .fails("/events/0/payload/message_id"),
-            collected(scene(), "o1", &[one.clone(), one.clone()]).not_judged(),
+            sent(&rule, "o1", &[one.clone(), event("+2", "m2")]).passes(),
+            sent(&rule, "o1", &[one.clone(), event("+2", "m1")])
+                .fails("/events/1/payload/message_id"),
+            sent(&first, "o2", &[event("+1", "m2")]).passes(),
+            sent(&first, "o2", &[one.clone()]).fails("/events/0/payload/message_id"),
+            sent(&rule, "o1", &[one.clone(), one]).not_judged(),
         ]
     }
 }

@@ -2,7 +2,7 @@
 
 use super::event_emitted::Feed;
 #[cfg(test)]
-use super::event_emitted::{COLLECT, feed};
+use super::event_emitted::{collected, feed};
 use super::prelude::*;
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl Predicate for EventPayload {
             };
             let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
             let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
-            verdicts.instance(rule, site("")).conclude_at(wrong);
+            verdicts.conclude_at(rule, site(""), wrong);
         }
     }
 
@@ -64,32 +64,29 @@ impl Predicate for EventPayload {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let read = |mut parameters: Value, payload: Value| {
+        let other = json!({"type": "message.sent", "payload": {"attempt": 1}});
+        let of = |mut parameters: Value, events: &[Value]| {
             parameters["feed"] = feed();
             parameters["type"] = json!("message.read");
-            let events = json!({"events": [
-                {"type": "message.sent", "payload": {"attempt": 1}},
-                {"type": "message.read", "payload": payload},
-            ]});
-            Example::for_rule("events", parameters).hook(COLLECT, json!({}), events)
+            collected(&Example::for_rule("events", parameters), events)
         };
-        let texts = || json!({"texts": true});
-        let nulls = || json!({"without_nulls": true});
-        let members = || json!({"only": {"/to": ["address"]}, "without": ["account_sid"]});
-        let other = json!({"events": [{"type": "message.sent", "payload": {"attempt": 1}}]});
-        let parameters = json!({"feed": feed(), "type": "message.read", "texts": true});
+        let read = |parameters: &Value, payload: Value| {
+            let read = json!({"type": "message.read", "payload": payload});
+            of(parameters.clone(), &[other.clone(), read])
+        };
+        let texts = json!({"texts": true});
+        let nulls = json!({"without_nulls": true});
+        let members = json!({"only": {"/to": ["address"]}, "without": ["account_sid"]});
         vec![
-            read(texts(), json!({"attempt": "1", "to": {"address": null}})).passes(),
-            read(texts(), json!({"attempt": 1})).fails("/events/1/payload/attempt"),
-            read(texts(), json!({"tags": {"a": true}})).fails("/events/1/payload/tags/a"),
-            read(nulls(), json!({"attempt": 1})).passes(),
-            read(nulls(), json!({"to": {"address": null}})).fails("/events/1/payload/to/address"),
-            read(members(), json!({"to": {"address": 1}})).passes(),
-            read(members(), json!({"to": {"name": "x"}})).fails("/events/1/payload/to/name"),
-            read(members(), json!({"account_sid": "AC1"})).fails("/events/1/payload/account_sid"),
-            Example::for_rule("events", parameters)
-                .hook(COLLECT, json!({}), other)
-                .not_judged(),
+            read(&texts, json!({"attempt": "1", "to": {"address": null}})).passes(),
+            read(&texts, json!({"attempt": 1})).fails("/events/1/payload/attempt"),
+            read(&texts, json!({"tags": {"a": true}})).fails("/events/1/payload/tags/a"),
+            read(&nulls, json!({"attempt": 1})).passes(),
+            read(&nulls, json!({"to": {"address": null}})).fails("/events/1/payload/to/address"),
+            read(&members, json!({"to": {"address": 1}})).passes(),
+            read(&members, json!({"to": {"name": "x"}})).fails("/events/1/payload/to/name"),
+            read(&members, json!({"account_sid": "AC1"})).fails("/events/1/payload/account_sid"),
+            of(texts.clone(), std::slice::from_ref(&other)).not_judged(),
         ]
     }
 }
@@ -97,11 +94,8 @@ impl Predicate for EventPayload {
 impl EventPayload {
     /// The first place that is wrong.
     fn wrong(&self, payload: &Value) -> Option<(String, Fact)> {
-        let fact = |expected: &str, actual: &Value| Fact {
-            kind: "payload",
-            expected: expected.to_owned(),
-            actual: json::short(actual),
-            ..Fact::default()
+        let fact = |expected: &str, actual: &Value| {
+            Fact::new("payload", expected.to_owned(), json::short(actual))
         };
         for name in &self.without {
             if let Some(value) = payload.get(name) {

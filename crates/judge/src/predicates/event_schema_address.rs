@@ -3,7 +3,7 @@
 
 use super::event_emitted::Feed;
 #[cfg(test)]
-use super::event_emitted::{COLLECT, feed};
+use super::event_emitted::{collected, feed};
 use super::prelude::*;
 
 /// The address of an event's schema ends in a name and its version.
@@ -46,15 +46,12 @@ impl Predicate for EventSchemaAddress {
             let wrong = match self.compare(context, of, schema) {
                 Announced::Unknown => continue,
                 Announced::Right => None,
-                Announced::Mismatch(expected) => Some(Fact {
-                    kind: "schema-address",
-                    expected,
-                    actual: schema.to_owned(),
-                    ..Fact::default()
-                }),
+                Announced::Mismatch(expected) => {
+                    Some(Fact::new("schema-address", expected, schema.to_owned()))
+                }
             };
             let site = Site::hook(index, format!("/events/{n}/schema"));
-            verdicts.instance(rule, site).conclude(wrong);
+            verdicts.conclude(rule, site, wrong);
         }
     }
 
@@ -67,22 +64,24 @@ impl Predicate for EventSchemaAddress {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let event = |aspect: &str, kind: &str, schema: &str| {
-            let kind = format!("com.svc.comms-api.{kind}");
-            let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
-            Example::for_rule("events", json!({"feed": feed(), "aspect": aspect})).hook(
-                COLLECT,
-                json!({}),
-                events,
+        let event = |parameters: Value, kind: &str, schema: &str| {
+            let kind = format!("com.svc.comms-api.message.{kind}");
+            let rule = Example::for_rule("events", parameters);
+            collected(
+                &rule,
+                &[json!({"type": kind, "schema": schema, "payload": {}})],
             )
         };
-        let version = |schema: &str| event("version", "message.sent", schema);
-        let prefixed = |schema: &str| {
-            let kind = "com.svc.comms-api.message.sent";
-            let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
-            let parameters = json!({"feed": feed(), "aspect": "type", "prefix": "CommsApi."});
-            Example::for_rule("events", parameters).hook(COLLECT, json!({}), events)
+        let version =
+            |schema: &str| event(json!({"feed": feed(), "aspect": "version"}), "sent", schema);
+        let of_type = |kind: &str, schema: &str| {
+            event(json!({"feed": feed(), "aspect": "type"}), kind, schema)
         };
+        let prefixed = |schema: &str| {
+            let parameters = json!({"feed": feed(), "aspect": "type", "prefix": "CommsApi."});
+            event(parameters, "sent", schema)
+        };
+        let without = Example::for_rule("events", json!({"feed": feed(), "aspect": "type"}));
         let at = "/events/0/schema";
         vec![
             version("https://h/CommsApi.MessageSent/4").passes(),
@@ -95,19 +94,13 @@ impl Predicate for EventSchemaAddress {
             version("https://h/CommsApi.MessageSent/44").fails(at),
             version("https://h/CommsApi.MessageSent").fails(at),
             version("CommsApi.OperationCompleted/1").fails(at),
-            event("type", "message.sent", "https://h/CommsApi.MessageSent/4").passes(),
-            event("type", "message.sent", "https://h/CommsApi.MessageQueued/3").fails(at),
-            event("type", "message.read", "https://h/CommsApi.MessageQueued/3").not_judged(),
+            of_type("sent", "https://h/CommsApi.MessageSent/4").passes(),
+            of_type("sent", "https://h/CommsApi.MessageQueued/3").fails(at),
+            of_type("read", "https://h/CommsApi.MessageQueued/3").not_judged(),
             prefixed("https://h/CommsApi.MessageSent/4").passes(),
             prefixed("CommsApi.MessageSent/4").passes(),
             prefixed("https://h/Other.MessageSent/4").fails(at),
-            Example::for_rule("events", json!({"feed": feed(), "aspect": "type"}))
-                .hook(
-                    COLLECT,
-                    json!({}),
-                    json!({"events": [{"type": "x", "payload": {}}]}),
-                )
-                .not_judged(),
+            collected(&without, &[json!({"type": "x", "payload": {}})]).not_judged(),
         ]
     }
 }

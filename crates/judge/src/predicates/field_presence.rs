@@ -102,29 +102,22 @@ impl Predicate for FieldPresence {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "auth/approval-request-fetch";
-        let of = |may_be_absent: bool| {
+        const DEVICE: &str = "/approval_request/device";
+        let of = |may_be_absent: bool, request: Value| {
             let parameters = json!({
-                "kind": kind, "field": "/approval_request/device", "when": "/approval_request/status",
+                "kind": "auth/approval-request-fetch", "field": DEVICE, "when": "/approval_request/status",
                 "is": ["approved"], "otherwise": "absent", "may-be-absent": may_be_absent,
             });
-            Example::for_rule("auth", parameters)
+            let shown = json!({"approval_request": request});
+            Example::for_rule("auth", parameters).payload("auth/approval-request-fetch", shown)
         };
-        let device = "/approval_request/device";
-        let request = |members: Value| json!({ "approval_request": members });
-        let approved = request(json!({"status": "approved", "device": {}}));
-        let alone = request(json!({"status": "approved"}));
-        let early = request(json!({"status": "pending", "device": {}}));
-        let null = request(json!({"status": "pending", "device": null}));
         vec![
-            of(false).payload(kind, approved).passes(),
-            of(false).payload(kind, null).passes(),
-            of(true).payload(kind, alone.clone()).not_judged(),
-            of(false).payload(kind, alone).fails(device),
-            of(false).payload(kind, early).fails(device),
-            of(false)
-                .payload(kind, request(json!({"device": {}})))
-                .not_judged(),
+            of(false, json!({"status": "approved", "device": {}})).passes(),
+            of(false, json!({"status": "pending", "device": null})).passes(),
+            of(true, json!({"status": "approved"})).not_judged(),
+            of(false, json!({"status": "approved"})).fails(DEVICE),
+            of(false, json!({"status": "pending", "device": {}})).fails(DEVICE),
+            of(false, json!({"device": {}})).not_judged(),
         ]
     }
 }

@@ -50,41 +50,36 @@ impl Predicate for FieldRequiredWhen {
             let is_there = shown
                 .value(&self.field)
                 .is_some_and(|value| !value.is_null());
-            let fact = Fact {
-                kind: "missing-field",
-                expected: format!("present, as {} is {}", self.when, json::short(decides)),
-                actual: "nothing".to_owned(),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, [shown.site(&self.when), site])
-                .conclude((!is_there).then_some(fact));
+            let fact = Fact::new(
+                "missing-field",
+                format!("present, as {} is {}", self.when, json::short(decides)),
+                "nothing",
+            );
+            let sites = [shown.site(&self.when), site];
+            verdicts.conclude(rule, sites, (!is_there).then_some(fact));
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({
-            "kind": "auth/approval-request-fetch", "field": "/approval_request/device",
-            "when": "/approval_request/status", "is": ["approved", "denied"],
-        });
-        let fetched = |request: Value| {
-            let answer = json!({"success": true, "approval_request": request});
-            let scene = Example::for_rule("auth", parameters.clone());
-            scene.shown("fetch-approval-request", answer)
-        };
-        let at = "/approval_request/device";
+        const DEVICE: &str = "/approval_request/device";
+        let rule = Example::for_rule(
+            "auth",
+            json!({
+                "kind": "auth/approval-request-fetch", "field": DEVICE, "when": "/approval_request/status",
+                "is": ["approved", "denied"],
+            }),
+        );
+        let request = |request: Value| json!({"approval_request": request});
+        let fetched = |shown: Value| rule.shown("fetch-approval-request", request(shown));
+        let shown = request(json!({"status": "approved"}));
         vec![
             fetched(json!({"status": "approved", "device": {"id": 1}})).passes(),
-            fetched(json!({"status": "denied"})).fails(at),
-            fetched(json!({"status": "denied", "device": null})).fails(at),
+            fetched(json!({"status": "denied"})).fails(DEVICE),
+            fetched(json!({"status": "denied", "device": null})).fails(DEVICE),
             fetched(json!({"status": "pending"})).not_judged(),
-            Example::for_rule("auth", parameters.clone())
-                .payload(
-                    "auth/approval-request-fetch",
-                    json!({"success": true, "approval_request": {"status": "approved"}}),
-                )
-                .fails(at),
+            rule.payload("auth/approval-request-fetch", shown)
+                .fails(DEVICE),
         ]
     }
 }

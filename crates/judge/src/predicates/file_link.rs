@@ -90,9 +90,7 @@ impl Predicate for FileLink {
                     }),
                 };
                 if let Some(wrong) = found {
-                    verdicts
-                        .instance(rule, Site::Exchange(index))
-                        .conclude(wrong);
+                    verdicts.conclude(rule, Site::Exchange(index), wrong);
                 }
             }
         }
@@ -111,56 +109,45 @@ impl Predicate for FileLink {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = format!("ME{}", "1".repeat(32));
-        let service = format!("IS{}", "1".repeat(32));
-        let shown = json!({
-            "sid": sid, "account_sid": "", "service_sid": service, "date_created": "", "date_updated": null,
-            "size": 5, "content_type": "text/plain", "file_name": "a", "author": null, "url": "",
-            "links": {"content": "/content"},
-        });
+        let content = "/links/content";
+        let shown = json!({"sid": sid("ME", "1"), "service_sid": sid("IS", "1"), "links": {"content": "/content"}});
+        let form = "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"a\"\r\n\
+                    Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n";
         let uploaded = |aspect: &str| {
-            let form = "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"a\"\r\n\
-                        Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n";
             let parameters = json!({
-                "upload": {"operation": "upload-media", "part": "media"},
-                "kind": "media/media", "at": "/links/content", "aspects": [aspect],
+                "upload": {"operation": "upload-media", "part": "media"}, "kind": "media/media", "at": content,
+                "aspects": [aspect],
             });
+            let path = json!({"ChatServiceSid": sid("IS", "1")});
             Example::for_rule("media", parameters)
-                .answered(
-                    "upload-media",
-                    json!({"ChatServiceSid": service}),
-                    shown.clone(),
-                )
+                .answered("upload-media", path, shown.clone())
                 .sending("multipart/form-data; boundary=x", form)
         };
-        let followed = |scene: ExampleBuilder, text: &str| {
-            scene.written("", json!({}), text).via(0, "/links/content")
+        let followed = |aspect: &str, text: &str| {
+            let followed = uploaded(aspect).written("", json!({}), text);
+            followed.via(0, content)
         };
+        let missing = |aspect: &str| uploaded(aspect).refused("", json!({})).via(0, content);
         vec![
-            followed(uploaded("bytes"), "hello").passes(),
-            followed(uploaded("bytes"), "hallo").fails(""),
-            followed(uploaded("bytes"), "").fails(""),
-            followed(uploaded("type"), "hello").fails(""),
-            followed(uploaded("found"), "hello").passes(),
-            uploaded("found")
-                .refused("", json!({}))
-                .via(0, "/links/content")
-                .fails(""),
-            uploaded("bytes")
-                .refused("", json!({}))
-                .via(0, "/links/content")
-                .not_judged(),
+            followed("bytes", "hello").passes(),
+            followed("bytes", "hallo").fails(""),
+            followed("bytes", "").fails(""),
+            followed("type", "hello").fails(""),
+            followed("found", "hello").passes(),
+            missing("found").fails(""),
+            missing("bytes").not_judged(),
             uploaded("bytes").not_judged(),
         ]
     }
 }
 
 fn not_found(response: &Response) -> Option<Fact> {
-    (!response.is_success()).then(|| Fact {
-        kind: "not-found",
-        expected: "the file".to_owned(),
-        actual: format!("status {}", response.status),
-        ..Fact::default()
+    (!response.is_success()).then(|| {
+        Fact::new(
+            "not-found",
+            "the file",
+            format!("status {}", response.status),
+        )
     })
 }
 
@@ -188,20 +175,14 @@ fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
             0 => "an empty file".to_owned(),
             length => format!("{length} bytes, the same up to byte {at}"),
         };
-        Fact {
-            kind: "bytes",
-            expected: format!("the {} uploaded bytes", wanted.len()),
+        Fact::new(
+            "bytes",
+            format!("the {} uploaded bytes", wanted.len()),
             actual,
-            ..Fact::default()
-        }
+        )
     })
 }
 
 fn other_type(got: &str, wanted: &str) -> Option<Fact> {
-    (essence(got) != essence(wanted)).then(|| Fact {
-        kind: "type",
-        expected: essence(wanted),
-        actual: essence(got),
-        ..Fact::default()
-    })
+    (essence(got) != essence(wanted)).then(|| Fact::new("type", essence(wanted), essence(got)))
 }

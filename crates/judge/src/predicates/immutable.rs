@@ -34,12 +34,12 @@ impl Predicate for Immutable {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(kind) = context.rulebook.kinds.get(&self.of) else {
+        let Some(about) = context.about(&self.of) else {
             return;
         };
-        let resource_type = kind.annotations.of().unwrap_or(&self.of);
+        let resource_type = about.of().unwrap_or(&self.of);
         let fields = match self.fields.as_slice() {
-            [] => &kind.annotations.immutable,
+            [] => &about.immutable,
             _ => &self.fields,
         };
         let history = &context.history;
@@ -80,52 +80,38 @@ impl Predicate for Immutable {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({"of": "flow/flow", "fields": ["/date_created"]});
-        let sid = |digit: &str| format!("FW{}", digit.repeat(32));
-        let flow = |digit: &str, created: &str| {
-            json!({
-                "sid": sid(digit), "account_sid": "AC1", "friendly_name": "", "status": "draft",
-                "version": 1, "date_created": created, "date_updated": null, "url": "", "links": {},
-            })
-        };
-        let fetched = |scene: ExampleBuilder, digit: &str, created: &str| {
-            scene.answered(
-                "fetch-flow",
-                json!({"Sid": sid(digit)}),
-                flow(digit, created),
-            )
-        };
         let (start, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
-        let service = |created: &str| json!({"sid": format!("IS{}", "1".repeat(32)), "date_created": created});
-        let made_twice = |first: &str, second: &str| {
+        let fetched = |scene: &ExampleBuilder, digit: &str, created: &str| {
+            let flow = json!({"sid": sid("FW", digit), "date_created": created});
+            scene.answered("fetch-flow", json!({"Sid": sid("FW", digit)}), flow)
+        };
+        let rule = Example::for_rule(
+            "flow",
+            json!({"of": "flow/flow", "fields": ["/date_created"]}),
+        );
+        let first = fetched(&rule, "1", start);
+        let made_twice = |second: &str| {
+            let service = |created: &str| json!({"sid": sid("IS", "1"), "date_created": created});
             let parameters = json!({"of": "chat/service", "fields": ["/date_created"]});
-            Example::for_rule("chat", parameters)
-                .answered("create-service", json!({}), service(first))
-                .answered("create-service", json!({}), service(second))
+            let made =
+                Example::for_rule("chat", parameters).shown("create-service", service(start));
+            made.shown("create-service", service(second))
         };
-        let first = fetched(Example::for_rule("flow", parameters), "1", start);
-        let binding = |user: Value| {
-            json!({
-                "sid": format!("BS{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": "IS1",
-                "identity": "a", "user_sid": user,
-            })
-        };
-        let in_two_faces = |first: Value, second: Value| {
-            Example::for_rule(
-                "chat",
-                json!({"of": "chat/user-binding", "fields": ["/user_sid"]}),
-            )
-            .answered("fetch-binding", json!({}), binding(first))
-            .answered("fetch-user-binding", json!({}), binding(second))
+        let in_two_types = |first: &str, second: &str| {
+            let binding = |user: &str| json!({"sid": sid("BS", "1"), "user_sid": user});
+            let parameters = json!({"of": "chat/user-binding", "fields": ["/user_sid"]});
+            let first =
+                Example::for_rule("chat", parameters).shown("fetch-binding", binding(first));
+            first.shown("fetch-user-binding", binding(second))
         };
         vec![
-            fetched(first.clone(), "1", "2026-01-01T00:00:00+00:00").passes(),
-            fetched(first.clone(), "1", later).fails("/date_created"),
-            fetched(first.clone(), "2", later).not_judged(),
-            made_twice(start, later).not_judged(),
-            made_twice(start, start).not_judged(),
-            in_two_faces(json!(""), json!("US1")).not_judged(),
-            in_two_faces(json!("US2"), json!("US1")).fails("/user_sid"),
+            fetched(&first, "1", "2026-01-01T00:00:00+00:00").passes(),
+            fetched(&first, "1", later).fails("/date_created"),
+            fetched(&first, "2", later).not_judged(),
+            made_twice(later).not_judged(),
+            made_twice(start).not_judged(),
+            in_two_types("", "US1").not_judged(),
+            in_two_types("US2", "US1").fails("/user_sid"),
             first.not_judged(),
         ]
     }
@@ -201,12 +187,11 @@ fn evaluate_observation<'s>(
     });
     let earlier = wrong.and_then(|one| one.earlier);
     let wrong = wrong.map(|one| {
-        let fact = Fact {
-            kind: "changed",
-            expected: format!("{}, as before", json::short(one.before)),
-            actual: json::short(one.after),
-            ..Fact::default()
-        };
+        let fact = Fact::new(
+            "changed",
+            format!("{}, as before", json::short(one.before)),
+            json::short(one.after),
+        );
         (shown.site(one.field), fact)
     });
     verdicts

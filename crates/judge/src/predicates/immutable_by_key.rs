@@ -52,12 +52,11 @@ impl Predicate for ImmutableByKey {
             };
             let wrong = self.fields.iter().find_map(|field| {
                 let (before, after) = both(field)?;
-                let fact = Fact {
-                    kind: "changed",
-                    expected: format!("{}, as before", json::short(before)),
-                    actual: json::short(after),
-                    ..Fact::default()
-                };
+                let fact = Fact::new(
+                    "changed",
+                    format!("{}, as before", json::short(before)),
+                    json::short(after),
+                );
                 (!same(before, after)).then(|| (later.site(field), fact))
             });
             let earlier = earlier.site(&self.key).exchange(context.evidence);
@@ -70,42 +69,32 @@ impl Predicate for ImmutableByKey {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let nameless = |sid: Value, created: &str| json!({"sid": sid, "date_created": created});
-        let kind = "flow/flow";
-        let parameters = json!({"kind": kind, "key": "/sid", "fields": ["/date_created"]});
-        let nowhere = parameters.clone();
-        let bindings = json!({"kind": "chat/binding", "key": "/sid", "fields": ["/user_sid"]});
-        let bound = |user: &str| json!({"sid": "BS1", "user_sid": user});
-        let flow = |sid: &str, created: &str| json!({"sid": sid, "date_created": created});
-        let first = Example::for_rule("flow", parameters)
-            .payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
+        let shown = |kind: &str, field: &str, representations: [Value; 2]| {
+            let service = if kind == "flow/flow" { "flow" } else { "chat" };
+            let parameters = json!({"kind": kind, "key": "/sid", "fields": [field]});
+            let [first, later] = representations;
+            let rule = Example::for_rule(service, parameters);
+            rule.payload(kind, first).payload(kind, later)
+        };
+        let flows = |first: &str, later: &str, created: &str| {
+            let first = json!({"sid": first, "date_created": "2026-01-01T00:00:00Z"});
+            let later = json!({"sid": later, "date_created": created});
+            shown("flow/flow", "/date_created", [first, later])
+        };
+        let bindings = ["", "US1"].map(|user| json!({"sid": "BS1", "user_sid": user}));
+        let undated = [
+            json!({"sid": "FW1", "date_created": ""}),
+            json!({"sid": "FW1"}),
+        ];
         vec![
-            first
-                .clone()
-                .payload(kind, flow("FW1", "2026-01-01T00:00:00+00:00"))
-                .passes(),
-            first
-                .clone()
-                .payload(kind, flow("FW1", "2026-01-01T00:00:01Z"))
-                .fails("/date_created"),
-            first
-                .clone()
-                .payload(kind, flow("FW2", "2026-01-01T00:00:01Z"))
-                .not_judged(),
-            first
-                .clone()
-                .payload(kind, json!({"sid": "FW1"}))
-                .not_judged(),
+            flows("FW1", "FW1", "2026-01-01T00:00:00+00:00").passes(),
+            flows("FW1", "FW1", "2026-01-01T00:00:01Z").fails("/date_created"),
+            flows("FW1", "FW2", "2026-01-01T00:00:01Z").not_judged(),
+            shown("flow/flow", "/date_created", undated).not_judged(),
             // A binding at the service may name no user.
-            Example::for_rule("chat", bindings)
-                .payload("chat/binding", bound(""))
-                .payload("chat/binding", bound("US1"))
-                .not_judged(),
+            shown("chat/binding", "/user_sid", bindings).not_judged(),
             // Without a key, the resource is unknown.
-            Example::for_rule("flow", nowhere)
-                .payload(kind, nameless(json!(""), "2026-01-01T00:00:00Z"))
-                .payload(kind, nameless(json!(""), "2026-01-01T00:00:01Z"))
-                .not_judged(),
+            flows("", "", "2026-01-01T00:00:01Z").not_judged(),
         ]
     }
 }

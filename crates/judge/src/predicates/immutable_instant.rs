@@ -26,10 +26,10 @@ impl Predicate for ImmutableInstant {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(known) = context.rulebook.kinds.get(&self.of) else {
+        let Some(about) = context.about(&self.of) else {
             return;
         };
-        let of = known.annotations.of().unwrap_or(&self.of);
+        let of = about.of().unwrap_or(&self.of);
         for (_, resource) in context.history.resources.of_kind(of) {
             let mut first: Option<(Site, Timestamp)> = None;
             for observation in &resource.observations {
@@ -51,11 +51,12 @@ impl Predicate for ImmutableInstant {
                 if !is_this || verdicts.has_finding_at(&site) {
                     continue;
                 }
-                let fact = || Fact {
-                    kind: "another-instant",
-                    expected: format!("{was}, as before"),
-                    actual: at.to_string(),
-                    ..Fact::default()
+                let fact = || {
+                    Fact::new(
+                        "another-instant",
+                        format!("{was}, as before"),
+                        at.to_string(),
+                    )
                 };
                 let wrong = at.duration_since(*was).abs() > ROUNDING;
                 verdicts
@@ -72,30 +73,25 @@ impl Predicate for ImmutableInstant {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let uuid = "00000000-0000-4000-8000-000000000001";
         let at = "/approval_request/created_at";
-        let parameters = json!({"of": "auth/approval-request-fetch", "at": at});
-        let shown = |created: &str| json!({"success": true, "approval_request": {"uuid": uuid, "created_at": created}});
-        let made = |created: &str| {
-            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"});
-            let scene = Example::for_rule("auth", parameters.clone());
-            scene.answered("create-approval-request", sent, shown(created))
-        };
-        let fetched = |scene: ExampleBuilder, format: &str, created: &str| {
-            let path = json!({"FORMAT": format, "PUSH_UUID": uuid});
+        let shown =
+            |created: &str| json!({"approval_request": {"uuid": "u1", "created_at": created}});
+        let rule = Example::for_rule(
+            "auth",
+            json!({"of": "auth/approval-request-fetch", "at": at}),
+        );
+        let made = |created: &str| rule.shown("create-approval-request", shown(created));
+        let fetched = |scene: &ExampleBuilder, format: &str, created: &str| {
+            let path = json!({"FORMAT": format, "PUSH_UUID": "u1"});
             scene.answered("fetch-approval-request", path, shown(created))
         };
         let noon = "2026-01-01T12:00:00.25Z";
+        let today = fetched(&made("today"), "json", noon);
         vec![
-            fetched(made(noon), "json", "2026-01-01T12:00:00+00:00").passes(),
-            fetched(made(noon), "json", "2026-01-01T13:00:00Z").fails(at),
-            fetched(
-                fetched(made("today"), "json", noon),
-                "xml",
-                "2026-01-01T12:01:00Z",
-            )
-            .fails(at),
-            fetched(made(noon), "xml", "1767268800").not_judged(),
+            fetched(&made(noon), "json", "2026-01-01T12:00:00+00:00").passes(),
+            fetched(&made(noon), "json", "2026-01-01T13:00:00Z").fails(at),
+            fetched(&today, "xml", "2026-01-01T12:01:00Z").fails(at),
+            fetched(&made(noon), "xml", "1767268800").not_judged(),
             made(noon).not_judged(),
         ]
     }

@@ -125,66 +125,53 @@ impl Predicate for InitialValue {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
-        let service = |enabled: bool| {
-            json!({
-                "sid": sid("IS"), "account_sid": "AC1", "friendly_name": "a",
-                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": enabled,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
-            })
+        const ENABLED: &str = "/read_status_enabled";
+        let service = |enabled: bool| json!({"sid": sid("IS", "1"), "default_service_role_sid": "RL1", "read_status_enabled": enabled});
+        let rule = |mut parameters: Value| {
+            parameters["kinds"] = json!(["chat/service"]);
+            parameters["at"] = json!(ENABLED);
+            parameters["is"] = json!([true]);
+            Example::for_rule("chat", parameters)
         };
-        let named = json!({"Sid": sid("IS"), "FriendlyName": "b"});
-        let parameters =
-            json!({"kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true]});
-        let made = |enabled: bool| {
-            let scene = Example::for_rule("chat", parameters.clone());
+        let named = json!({"FriendlyName": "a"});
+        let plain = rule(json!({}));
+        let made =
+            |enabled: bool| plain.answered("create-service", named.clone(), service(enabled));
+        let beside = |name: &str| {
+            let scene = rule(json!({"beside": ["FriendlyName"]}));
             scene.answered(
                 "create-service",
-                json!({"FriendlyName": "a"}),
-                service(enabled),
+                json!({"FriendlyName": name}),
+                service(false),
             )
-        };
-        let user = |role: &str| {
-            json!({
-                "sid": sid("US"), "account_sid": "AC1", "service_sid": sid("IS"), "attributes": "{}",
-                "friendly_name": null, "role_sid": role, "identity": "ann", "is_online": null,
-                "is_notifiable": null, "date_created": "", "date_updated": "",
-                "joined_channels_count": 0, "links": {}, "url": "",
-            })
         };
         let role = json!({
             "kinds": ["chat/user"], "at": "/role_sid", "unless": ["RoleSid"],
             "from": {"kind": "chat/service", "at": "/default_service_role_sid"},
         });
-        let joined = |role_sid: &str, given: Value| {
+        let joined = |role_sid: &str, mut sent: Value| {
+            sent["ServiceSid"] = json!(sid("IS", "1"));
+            sent["Identity"] = json!("ann");
+            let user =
+                json!({"sid": sid("US", "1"), "service_sid": sid("IS", "1"), "role_sid": role_sid});
             Example::for_rule("chat", role.clone())
-                .answered("create-service", json!({}), service(true))
-                .answered("create-user", given, user(role_sid))
+                .answered("create-service", named.clone(), service(true))
+                .answered("create-user", sent, user)
         };
-        let ann = json!({"ServiceSid": sid("IS"), "Identity": "ann"});
-        let with_role = json!({"ServiceSid": sid("IS"), "Identity": "ann", "RoleSid": "RL9"});
-        let named_only = json!({
-            "kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true], "beside": ["FriendlyName"],
-        });
-        let beside = |sent: Value| {
-            let scene = Example::for_rule("chat", named_only.clone());
-            scene.answered("create-service", sent, service(false))
-        };
+        let at = json!({"Sid": sid("IS", "1")});
         vec![
-            beside(json!({"FriendlyName": "a"})).fails("/read_status_enabled"),
-            beside(json!({"FriendlyName": ""})).not_judged(),
+            beside("a").fails(ENABLED),
+            beside("").not_judged(),
             made(true).passes(),
-            made(false).fails("/read_status_enabled"),
+            made(false).fails(ENABLED),
             made(true)
-                .answered("fetch-service", json!({"Sid": sid("IS")}), service(false))
-                .fails("/read_status_enabled"),
-            joined("RL1", ann.clone()).passes(),
-            joined("RL2", ann).fails("/role_sid"),
-            joined("RL9", with_role).not_judged(),
-            Example::for_rule("chat", parameters)
-                .answered("update-service", named, service(false))
+                .answered("fetch-service", at.clone(), service(false))
+                .fails(ENABLED),
+            joined("RL1", json!({})).passes(),
+            joined("RL2", json!({})).fails("/role_sid"),
+            joined("RL9", json!({"RoleSid": "RL9"})).not_judged(),
+            plain
+                .answered("update-service", at, service(false))
                 .not_judged(),
         ]
     }
@@ -322,7 +309,7 @@ impl InitialValue {
                 ),
             }
         };
-        verdicts.instance(rule, sites).conclude(wrong.then(fact));
+        verdicts.conclude(rule, sites, wrong.then(fact));
     }
 }
 
@@ -335,7 +322,7 @@ impl From {
         made: &Write<'_>,
     ) -> Option<(&'a Value, Site)> {
         let history = &context.history;
-        let kind = &context.rulebook.kinds.get(&self.kind)?.annotations;
+        let kind = context.about(&self.kind)?;
         let mut parents = history.resources.get(id).parents.iter().rev();
         let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
         let mut observations = history.resources.get(parent).observations.iter().rev();

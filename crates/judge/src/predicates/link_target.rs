@@ -120,124 +120,57 @@ impl Predicate for LinkTarget {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let service = |digit: &str| {
-            json!({
-                "sid": format!("IS{}", digit.repeat(32)), "account_sid": "AC1", "friendly_name": "a",
-                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
-                "url": "http://h/1", "links": {"bindings": "http://h/2"},
-            })
-        };
-        let of = |at: &str, to: &str| {
-            let parameters = json!({"shown": [{"kind": "chat/service", "at": at}], "to": to});
-            Example::for_rule("chat", parameters).answered(
+        const LINK: &str = "/links/bindings";
+        let service = |digit: &str| json!({"sid": sid("IS", digit), "url": "http://h/1", "links": {"bindings": "http://h/2"}});
+        let of = |shown: Value, to: &str| {
+            Example::for_rule("chat", json!({"shown": [shown], "to": to})).answered(
                 "create-service",
-                json!({}),
+                json!({"FriendlyName": "a"}),
                 service("1"),
             )
         };
-        let followed = |scene: ExampleBuilder, digit: &str| {
-            scene
-                .answered("fetch-service", json!({}), service(digit))
+        let url = |to: &str| of(json!({"kind": "chat/service", "at": "/url"}), to);
+        let followed = |to: &str, digit: &str| {
+            url(to)
+                .shown("fetch-service", service(digit))
                 .via(0, "/url")
         };
-        let links = |operation: &str| {
-            let lists =
-                json!({"kind": "chat/service", "at": "/links/bindings", "lists": "chat/role"});
-            Example::for_rule("chat", json!({"shown": [lists], "to": "no-other"}))
-                .answered("create-service", json!({}), service("1"))
-                .answered(
-                    operation,
-                    json!({"ServiceSid": format!("IS{}", "1".repeat(32))}),
-                    json!({"meta": {"key": "bindings"}, "bindings": []}),
-                )
-                .via(0, "/links/bindings")
+        let lists = |at: &str, lists: &str, to: &str| {
+            of(
+                json!({"kind": "chat/service", "at": at, "lists": lists}),
+                to,
+            )
         };
-        // The key of an undocumented list shows what it contains.
-        let unshown = || {
-            let at = "/links/bindings";
-            let lists = json!({"kind": "chat/service", "at": at, "lists": "chat/member"});
-            Example::for_rule("chat", json!({"shown": [lists], "to": "no-other"}))
-                .answered("create-service", json!({}), service("1"))
-                .written("", json!({}), r#"{"meta": {"key": "messages"}}"#)
-                .via(0, at)
+        let bindings = |scene: &ExampleBuilder, operation: &str| {
+            let path = json!({"ServiceSid": sid("IS", "1")});
+            scene.answered(operation, path, page("bindings", json!([])))
         };
-        // A response that breaks the rule of its operation is not judged.
-        let mut whole = service("1");
-        let date = "2026-01-31T10:20:30Z";
-        for (field, value) in [
-            ("account_sid", json!(format!("AC{}", "1".repeat(32)))),
-            (
-                "default_service_role_sid",
-                json!(format!("RL{}", "1".repeat(32))),
-            ),
-            (
-                "default_channel_role_sid",
-                json!(format!("RL{}", "2".repeat(32))),
-            ),
-            (
-                "default_channel_creator_role_sid",
-                json!(format!("RL{}", "3".repeat(32))),
-            ),
-            (
-                "limits",
-                json!({"channel_members": 250, "user_channels": 100}),
-            ),
-            ("date_created", json!(date)),
-            ("date_updated", json!(date)),
-            ("pre_webhook_url", Value::Null),
-            ("post_webhook_url", Value::Null),
-            ("webhook_method", json!("POST")),
-            ("webhook_filters", json!([])),
-            ("pre_webhook_retry_count", json!(0)),
-            ("post_webhook_retry_count", json!(0)),
-            ("notifications", json!({})),
-            (
-                "media",
-                json!({"size_limit_mb": 150, "compatibility_message": ""}),
-            ),
-        ] {
-            whole[field] = value;
-        }
-        let each = |lists: &str, operation: &str| {
-            let lists = json!({"kind": "chat/service", "at": "/links/*", "lists": lists});
-            Example::for_rule("chat", json!({"shown": [lists], "to": "each"}))
-                .answered(
-                    "create-service",
-                    json!({"FriendlyName": "a"}),
-                    whole.clone(),
-                )
-                .answered(
-                    operation,
-                    json!({"ServiceSid": format!("IS{}", "1".repeat(32))}),
-                    json!({"meta": {"key": "bindings", "next_page_url": null}, "bindings": []}),
-                )
-        };
-        let bindings = || each("chat/binding", "read-bindings");
+        let roles = lists(LINK, "chat/role", "no-other");
+        let each = |kind: &str| bindings(&lists("/links/*", kind, "each"), "read-bindings");
         vec![
-            bindings().via(0, "/links/bindings").passes(),
-            bindings().not_judged(),
-            each("chat/role", "read-bindings")
-                .via(0, "/links/bindings")
-                .fails("/links"),
-            followed(of("/url", "itself"), "1").passes(),
-            followed(of("/url", "itself"), "2").fails(""),
-            of("/url", "itself")
+            each("chat/binding").via(0, LINK).passes(),
+            each("chat/binding").not_judged(),
+            each("chat/role").via(0, LINK).fails("/links"),
+            followed("itself", "1").passes(),
+            followed("itself", "2").fails(""),
+            url("itself")
                 .refused("fetch-service", json!({}))
                 .via(0, "/url")
                 .fails(""),
-            followed(of("/url", "no-other"), "1").passes(),
-            followed(of("/url", "no-other"), "2").fails(""),
-            of("/links/bindings", "something")
+            followed("no-other", "1").passes(),
+            followed("no-other", "2").fails(""),
+            of(json!({"kind": "chat/service", "at": LINK}), "something")
                 .refused("read-bindings", json!({}))
-                .via(0, "/links/bindings")
+                .via(0, LINK)
                 .fails(""),
-            of("/url", "itself").not_judged(),
-            links("read-bindings").fails(""),
-            links("fetch-service").fails(""),
-            unshown().fails(""),
+            url("itself").not_judged(),
+            bindings(&roles, "read-bindings").via(0, LINK).fails(""),
+            bindings(&roles, "fetch-service").via(0, LINK).fails(""),
+            // The key of an undocumented list shows what it contains.
+            lists(LINK, "chat/member", "no-other")
+                .written("", json!({}), r#"{"meta": {"key": "messages"}}"#)
+                .via(0, LINK)
+                .fails(""),
         ]
     }
 }
@@ -309,21 +242,22 @@ impl LinkTarget {
                 if led.is_empty() || there.is_none() && led.contains(&None) {
                     continue;
                 }
-                let fact = there.is_none().then(|| Fact {
-                    kind: "missing-link",
-                    expected: format!("one link that leads to {wanted}"),
-                    actual: match links.values().filter(|link| link.is_null()).count() {
-                        0 => format!("{} links, all followed, none of which does", led.len()),
-                        null => format!(
-                            "{} links, {null} of them null, none of which does",
-                            led.len()
-                        ),
-                    },
-                    ..Fact::default()
+                let fact = there.is_none().then(|| {
+                    Fact::new(
+                        "missing-link",
+                        format!("one link that leads to {wanted}"),
+                        match links.values().filter(|link| link.is_null()).count() {
+                            0 => format!("{} links, all followed, none of which does", led.len()),
+                            null => format!(
+                                "{} links, {null} of them null, none of which does",
+                                led.len()
+                            ),
+                        },
+                    )
                 });
                 let followed = there.map(|(followed, _)| Site::answer(*followed, ""));
                 if let Some(sites) = Sites::collect(followed.into_iter().chain([site])) {
-                    verdicts.instance(rule, sites).conclude(fact);
+                    verdicts.conclude(rule, sites, fact);
                 }
             }
         }
@@ -332,12 +266,7 @@ impl LinkTarget {
     /// The fields of a response that identify its content. If one of them is invalid, the response is
     /// not judged further.
     fn telling<'c>(&self, context: &Context<'c>, kind: &str) -> Vec<&'c str> {
-        let rulebook = context.rulebook;
-        let identity = rulebook
-            .kinds
-            .get(kind)
-            .and_then(|k| k.annotations.identity.as_ref());
-        match (&self.to, identity) {
+        match (&self.to, context.identity(kind)) {
             (To::Itself | To::NoOther, Some(identity)) => {
                 identity.key.iter().map(String::as_str).collect()
             }
@@ -395,12 +324,11 @@ impl LinkTarget {
                 actual,
                 message: format!("the link {link} returns {status}, expected a resource"),
             },
-            _ => Fact {
-                kind: "leads-elsewhere",
-                expected: format!("{kind} {}", resource.shown()),
+            _ => Fact::new(
+                "leads-elsewhere",
+                format!("{kind} {}", resource.shown()),
                 actual,
-                ..Fact::default()
-            },
+            ),
         });
         let named = match self.to {
             To::NoOther => parents_named(context, index, kind),
@@ -457,11 +385,7 @@ fn items<'c>(
 /// Where the items of an response name the resource of that kind that they belong to.
 fn parents_named(context: &Context<'_>, index: usize, kind: &str) -> Vec<Site> {
     let named = items(context, index).flat_map(|(_, item)| {
-        let about = context
-            .rulebook
-            .kinds
-            .get(item.kind)
-            .map(|kind| &kind.annotations);
+        let about = context.about(item.kind);
         let parents = about.into_iter().flat_map(|about| about.parents.iter());
         let fields = parents.filter(move |(_, of)| *of == kind);
         fields

@@ -88,13 +88,12 @@ impl Predicate for LinksPresent {
                 let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
                 let few =
                     led.len() + null < least || led.len() < always || links.iter().any(is_null);
-                let fact = Fact {
-                    kind: "missing-link",
-                    expected: format!("a link of its own to {}", linked.resources.join(", ")),
-                    actual: format!("{} different links, {null} without an address", led.len()),
-                    ..Fact::default()
-                };
-                verdicts.instance(rule, site).conclude(few.then_some(fact));
+                let fact = Fact::new(
+                    "missing-link",
+                    format!("a link of its own to {}", linked.resources.join(", ")),
+                    format!("{} different links, {null} without an address", led.len()),
+                );
+                verdicts.conclude(rule, site, few.then_some(fact));
             }
         }
     }
@@ -106,39 +105,37 @@ impl Predicate for LinksPresent {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "chat/user";
-        let parameters = json!({
-            "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"]}],
-        });
-        let with_member = |sid: Value, links: Value| {
-            let parameters = json!({
-                "shown": [{
-                    "kind": "chat/user-channel", "at": "/links", "things": ["channel", "member"],
-                    "given": "/member_sid",
-                }],
-            });
-            let shown = json!({"member_sid": sid, "links": links});
-            Example::for_rule("chat", parameters).payload("chat/user-channel", shown)
+        let shown = |mut linked: Value, kind: &str, resource: Value| {
+            linked["kind"] = json!(kind);
+            linked["at"] = json!("/links");
+            Example::for_rule("chat", json!({"shown": [linked]})).payload(kind, resource)
         };
-        let channel = || json!({"channel": "/a", "member": ""});
+        let both = |links: Value| {
+            let linked = json!({"things": ["channels", "bindings"]});
+            shown(linked, "chat/user", json!({"links": links}))
+        };
         let always = |links: Value| {
-            let parameters = json!({
-                "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"], "always": ["bindings"]}],
-            });
-            Example::for_rule("chat", parameters).payload(kind, json!({"links": links}))
+            let linked = json!({"things": ["channels", "bindings"], "always": ["bindings"]});
+            shown(linked, "chat/user", json!({"links": links}))
         };
-        let shown = |links: Value| {
-            Example::for_rule("chat", parameters.clone()).payload(kind, json!({"links": links}))
+        let with_member = |sid: Value, links: Value| {
+            let linked = json!({"things": ["channel", "member"], "given": "/member_sid"});
+            shown(
+                linked,
+                "chat/user-channel",
+                json!({"member_sid": sid, "links": links}),
+            )
         };
+        let channel = json!({"channel": "/a", "member": ""});
         vec![
-            shown(json!({"one": "/a", "other": "/b"})).passes(),
-            shown(json!({"one": "/a", "other": null})).passes(),
-            shown(json!({"one": "/a", "other": "/a"})).fails("/links"),
-            shown(json!({"channels": "/a"})).fails("/links"),
-            shown(json!("/a")).not_judged(),
-            with_member(Value::Null, channel()).passes(),
+            both(json!({"one": "/a", "other": "/b"})).passes(),
+            both(json!({"one": "/a", "other": null})).passes(),
+            both(json!({"one": "/a", "other": "/a"})).fails("/links"),
+            both(json!({"channels": "/a"})).fails("/links"),
+            both(json!("/a")).not_judged(),
+            with_member(Value::Null, channel.clone()).passes(),
             with_member(Value::Null, json!({})).fails("/links"),
-            with_member(json!("MB1"), channel()).fails("/links"),
+            with_member(json!("MB1"), channel).fails("/links"),
             always(json!({"one": "/a", "other": "/b"})).passes(),
             always(json!({"one": "/a", "other": null})).passes(),
             always(json!({"one": null, "other": null})).fails("/links"),

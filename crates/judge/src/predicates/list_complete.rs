@@ -41,59 +41,38 @@ impl Predicate for ListComplete {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let (service, channel) = (
-            format!("IS{}", "1".repeat(32)),
-            format!("CH{}", "1".repeat(32)),
-        );
-        let member = |digit: &str| {
-            json!({
-                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
-                "service_sid": service, "identity": digit, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
+        let listed = |scene: &ExampleBuilder, members: Value| {
+            scene.answered(
+                "read-members",
+                in_channel(json!({})),
+                page("members", members),
+            )
         };
-        let path = json!({"ServiceSid": service, "ChannelSid": channel});
-        let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
-        let listed = |scene: ExampleBuilder, members: Value| {
-            scene.answered("read-members", path.clone(), page(members))
-        };
-        let made = |scene: ExampleBuilder, digit: &str| {
-            scene.answered("create-member", path.clone(), member(digit))
-        };
-        let scene = Example::for_rule("chat", json!({"of": "chat/read-members"}));
-        let first = made(scene.clone(), "1");
-        let late = |scene: ExampleBuilder| {
-            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
-        };
-        let person = json!({"service_sid": service, "channel_sid": channel, "identity": "1"});
-        let begins = |scene: ExampleBuilder| {
-            let first =
-                json!({"members": [], "meta": {"next_page_url": "/next", "key": "members"}});
-            scene.answered("read-members", path.clone(), first)
-        };
-        let leaves = |scene: ExampleBuilder| scene.hook("leave_channel", person.clone(), json!({}));
+        let rule = Example::for_rule("chat", json!({"of": "chat/read-members"}));
+        let one = member("1", "ann");
+        let made = rule.answered("create-member", in_channel(json!({})), one.clone());
+        let first = json!({"members": [], "meta": {"next_page_url": "/next", "key": "members"}});
+        let begun = made
+            .late()
+            .answered("read-members", in_channel(json!({})), first);
+        let person = json!({"service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"), "identity": "ann"});
+        let left = begun.hook("leave_channel", person, json!({}));
         vec![
-            listed(first.clone(), json!([member("1")])).passes(),
-            listed(late(first.clone()), json!([])).fails("/members"),
-            listed(first.clone(), json!([member("1"), member("1")])).fails("/members/1"),
-            listed(first.clone(), json!([])).not_judged(),
-            listed(begins(late(first.clone())), json!([]))
-                .walked(2)
-                .fails("/members"),
+            listed(&made, json!([one])).passes(),
+            listed(&made.late(), json!([])).fails("/members"),
+            listed(&made, json!([one, one])).fails("/members/1"),
+            listed(&made, json!([])).not_judged(),
+            listed(&begun, json!([])).walked(2).fails("/members"),
             // The member leaves between the two pages.
-            listed(leaves(begins(late(first))), json!([]))
-                .walked(2)
-                .not_judged(),
-            listed(scene, json!([member("1")])).not_judged(),
+            listed(&left, json!([])).walked(2).not_judged(),
+            listed(&rule, json!([one])).not_judged(),
         ]
     }
 }
 
 fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
-    let kind = context.rulebook.kinds.get(list.item_type);
-    let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
+    let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
         return;
     };
     // Of what is there for certain: those that the list shows, and those that it had time to show.
@@ -105,11 +84,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             && since.is_some_and(counts)
     });
     let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-    let pages = list
-        .pages
-        .iter()
-        .map(|&page| Site::answer(page, list.place()));
-    let Some(sites) = Sites::collect(pages).filter(|_| !wanted.is_empty()) else {
+    let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
         verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
     };
@@ -124,16 +99,10 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             .filter(|item| item.resource == Some(id))
             .collect();
         let key = history.resources.get(id).shown();
-        let fact = |kind, expected: String, actual: String| Fact {
-            kind,
-            expected,
-            actual,
-            ..Fact::default()
-        };
         match items.as_slice() {
             [] => Some((
                 last.clone(),
-                fact(
+                Fact::new(
                     "not-listed",
                     format!("{key} in the list"),
                     list.without_it(),
@@ -144,7 +113,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
                 let times = items.len();
                 Some((
                     site,
-                    fact(
+                    Fact::new(
                         "listed-twice",
                         format!("{key} once"),
                         format!("{times} times"),
@@ -154,5 +123,5 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             _ => None,
         }
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }

@@ -57,53 +57,52 @@ impl Predicate for ListFilter {
                 .find(|(_, value)| !self.keeps.fits(sent, value));
             let wrong = wrong.map(|(at, value)| {
                 let relation = self.keeps.words();
-                let fact = Fact {
-                    kind: "filter",
-                    expected: format!(
+                let fact = Fact::new(
+                    "filter",
+                    format!(
                         "{relation} {}, as {} asks",
                         json::short(sent),
                         self.parameter
                     ),
-                    actual: json::short(value),
-                    ..Fact::default()
-                };
+                    json::short(value),
+                );
                 (Site::answer(index, at), fact)
             });
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
+        const LIST: &str = "read-executions";
         let of = |parameter: &str, at: &str, keeps: &str| {
             let at = format!("/executions/*/{at}");
-            Example::for_rule(
-                "flow",
-                json!({"operation": "read-executions", "parameter": parameter, "at": at, "keeps": keeps}),
-            )
+            let parameters =
+                json!({"operation": LIST, "parameter": parameter, "at": at, "keeps": keeps});
+            Example::for_rule("flow", parameters)
         };
         let bound = "2026-01-01T00:00:00-00:00";
-        let listed = |name: &str, value: &str| json!({"meta": {"key": "executions"}, "executions": [{ name: value }]});
+        let listed = |name: &str, value: &str| page("executions", json!([{name: value}]));
         let from = |created: &str| {
-            of("DateCreatedFrom", "date_created", "at-or-after").answered(
-                "read-executions",
+            let rule = of("DateCreatedFrom", "date_created", "at-or-after");
+            rule.answered(
+                LIST,
                 json!({"DateCreatedFrom": bound}),
                 listed("date_created", created),
             )
         };
         let to = |created: &str| {
-            of("DateCreatedTo", "date_created", "before").answered(
-                "read-executions",
+            let rule = of("DateCreatedTo", "date_created", "before");
+            rule.answered(
+                LIST,
                 json!({"DateCreatedTo": bound}),
                 listed("date_created", created),
             )
         };
+        let of_status = of("Status", "status", "one-of");
         let status = |status: &str| {
-            of("Status", "status", "one-of").answered(
-                "read-executions",
-                json!({"Status": ["active", "waiting"]}),
-                listed("status", status),
-            )
+            let sent = json!({"Status": ["active", "waiting"]});
+            of_status.answered(LIST, sent, listed("status", status))
         };
         vec![
             from("2026-01-01T00:00:00Z").passes(),
@@ -112,8 +111,8 @@ impl Predicate for ListFilter {
             to("2026-01-01T00:00:00Z").fails("/executions/0/date_created"),
             status("active").passes(),
             status("ended").fails("/executions/0/status"),
-            of("Status", "status", "one-of")
-                .shown("read-executions", listed("status", "ended"))
+            of_status
+                .shown(LIST, listed("status", "ended"))
                 .not_judged(),
         ]
     }

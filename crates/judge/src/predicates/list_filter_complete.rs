@@ -59,43 +59,27 @@ impl Predicate for ListFilterComplete {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let (service, channel) = (
-            format!("IS{}", "1".repeat(32)),
-            format!("CH{}", "1".repeat(32)),
-        );
-        let member = |digit: &str, identity: &str| {
-            json!({
-                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
-                "service_sid": service, "identity": identity, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
-        };
-        let all = json!({"ServiceSid": service, "ChannelSid": channel});
-        let asked = |identity: &str| json!({"ServiceSid": service, "ChannelSid": channel, "Identity": identity});
-        let page = |members: &[Value]| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
-        let (ann, bob) = (member("1", "ann"), member("2", "bob"));
         let parameters = json!({
             "operations": ["read-members"], "filters": {"Identity": {"at": "/identity", "keeps": "one-of"}},
         });
+        let (ann, bob) = (member("1", "ann"), member("2", "bob"));
+        let read = |scene: &ExampleBuilder, sent: Value, members: Value| {
+            scene.answered("read-members", in_channel(sent), page("members", members))
+        };
         let made = Example::for_rule("chat", parameters)
-            .answered("create-member", all.clone(), ann.clone())
-            .answered("create-member", all.clone(), bob.clone());
-        let listed = made.clone().answered(
-            "read-members",
-            all.clone(),
-            page(&[ann.clone(), bob.clone()]),
-        );
-        let changed = listed.clone().answered("create-member", all, json!({}));
-        let filtered = |scene: ExampleBuilder, members: &[Value]| {
-            scene.answered("read-members", asked("ann"), page(members))
+            .answered("create-member", in_channel(json!({})), ann.clone())
+            .answered("create-member", in_channel(json!({})), bob.clone());
+        let listed = read(&made, json!({}), json!([ann, bob]));
+        let changed = listed.answered("create-member", in_channel(json!({})), json!({}));
+        let filtered = |scene: &ExampleBuilder, members: Value| {
+            read(scene, json!({"Identity": "ann"}), members)
         };
         vec![
-            filtered(listed.clone(), std::slice::from_ref(&ann)).passes(),
-            filtered(listed.clone(), &[]).fails("/members"),
-            filtered(made, &[]).not_judged(),
+            filtered(&listed, json!([ann])).passes(),
+            filtered(&listed, json!([])).fails("/members"),
+            filtered(&made, json!([])).not_judged(),
             // The answer names no resource, so that it may be that of ann.
-            filtered(changed, &[]).not_judged(),
+            filtered(&changed, json!([])).not_judged(),
             listed.not_judged(),
         ]
     }
@@ -110,8 +94,7 @@ impl ListFilterComplete {
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let kind = context.rulebook.kinds.get(list.item_type);
-        let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
+        let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
             return;
         };
         let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
@@ -123,11 +106,7 @@ impl ListFilterComplete {
                 && self.fits(context, id, list)
         });
         let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-        let pages = list
-            .pages
-            .iter()
-            .map(|&page| Site::answer(page, list.place()));
-        let Some(sites) = Sites::collect(pages).filter(|_| !wanted.is_empty()) else {
+        let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
             verdicts.record_vacuous(rule, Vacuity::Empty);
             return;
         };
@@ -145,14 +124,13 @@ impl ListFilterComplete {
                     None => format!("{name}={}", json::short(value)),
                 });
             let filters: Vec<String> = filters.collect();
-            Fact {
-                kind: "not-listed",
-                expected: format!("{key} in the list for {}", filters.join(" and ")),
-                actual: list.without_it(),
-                ..Fact::default()
-            }
+            Fact::new(
+                "not-listed",
+                format!("{key} in the list for {}", filters.join(" and ")),
+                list.without_it(),
+            )
         });
-        verdicts.instance(rule, sites).conclude(wrong);
+        verdicts.conclude(rule, sites, wrong);
     }
 
     /// Whether all filters match the last observation of a resource, with no action since.

@@ -66,52 +66,41 @@ impl Predicate for ListOrder {
             let wrong = pairs.find(|pair| self.direction.is_against(pair[0].1, pair[1].1));
             let wrong = wrong.map(|pair| {
                 let before = json::short(pair[0].1);
-                let fact = Fact {
-                    kind: "order",
-                    expected: match self.direction {
+                let fact = Fact::new(
+                    "order",
+                    match self.direction {
                         Direction::Ascending => format!("at or after {before}"),
                         Direction::Descending => format!("at or before {before}"),
                     },
-                    actual: json::short(pair[1].1),
-                    ..Fact::default()
-                };
+                    json::short(pair[1].1),
+                );
                 (pair[1].0.clone(), fact)
             });
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({
-            "operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending",
-        });
-        let scene = Example::for_rule("flow", parameters);
-        let page = |created: &[&str]| {
-            let items = created.iter().map(|at| json!({ "date_created": at }));
-            json!({"meta": {}, "executions": items.collect::<Vec<_>>()})
-        };
+        let rule = Example::for_rule(
+            "flow",
+            json!({"operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending"}),
+        );
         let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01+00:00");
+        let shown = |created: &[&str]| {
+            let items = created.iter().map(|at| json!({"date_created": at}));
+            page("executions", items.collect::<Vec<_>>())
+        };
+        let listed = |created: &[&str]| rule.shown("read-executions", shown(created));
         vec![
-            scene
-                .clone()
-                .shown("read-executions", page(&[late, early]))
-                .passes(),
-            scene
-                .clone()
-                .shown("read-executions", page(&[early, early]))
-                .passes(),
-            scene
-                .clone()
-                .shown("read-executions", page(&[early, late]))
-                .fails("/executions/1/date_created"),
-            scene
-                .clone()
-                .shown("read-executions", page(&[early]))
-                .shown("read-executions", page(&[late]))
+            listed(&[late, early]).passes(),
+            listed(&[early, early]).passes(),
+            listed(&[early, late]).fails("/executions/1/date_created"),
+            listed(&[early])
+                .shown("read-executions", shown(&[late]))
                 .walked(2)
                 .fails("/executions/0/date_created"),
-            scene.shown("read-executions", page(&[early])).not_judged(),
+            listed(&[early]).not_judged(),
         ]
     }
 }

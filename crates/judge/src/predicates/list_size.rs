@@ -84,14 +84,14 @@ impl Predicate for ListSize {
                     None => (Sites::from(Site::answer(index, at)), String::new()),
                 };
                 let is_longer = items.len() as u64 > most;
-                verdicts
-                    .instance(rule, sites)
-                    .conclude(is_longer.then(|| Fact {
-                        kind: "bound",
-                        expected: format!("at most {most} items{reason}"),
-                        actual: format!("{} items", items.len()),
-                        ..Fact::default()
-                    }));
+                let fact = is_longer.then(|| {
+                    Fact::new(
+                        "bound",
+                        format!("at most {most} items{reason}"),
+                        format!("{} items", items.len()),
+                    )
+                });
+                verdicts.conclude(rule, sites, fact);
             }
         }
     }
@@ -100,14 +100,13 @@ impl Predicate for ListSize {
     fn examples() -> Vec<Example> {
         let constant = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
         let webhooks = |operation: &str, items: Value| {
-            let page = json!({"meta": {"key": "webhooks"}, "webhooks": items});
-            Example::for_rule("chat", constant.clone()).shown(operation, page)
+            Example::for_rule("chat", constant.clone()).shown(operation, page("webhooks", items))
         };
-        let stated =
-            json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
         let flows = |size: Value| {
+            let parameters =
+                json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
             let page = json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
-            Example::for_rule("flow", stated.clone()).shown("read-flows", page)
+            Example::for_rule("flow", parameters).shown("read-flows", page)
         };
         vec![
             webhooks("read-webhooks", json!([1, 2])).passes(),

@@ -78,79 +78,55 @@ impl Predicate for LookupByName {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let member = |digit: &str, identity: &str| {
-            json!({
-                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-                "service_sid": sid("IS", "1"), "identity": identity, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
+        let at = |name: &str| in_channel(json!({"Sid": name}));
+        let fetched = |scene: &ExampleBuilder, name: &str, shown: Value| {
+            scene.answered("fetch-member", at(name), shown)
         };
-        let channel = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
-        let at = |name: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": name});
         let parameters = json!({"operations": ["fetch-member"], "parameter": "Sid"});
         let two = Example::for_rule("chat", parameters)
-            .answered("create-member", channel.clone(), member("1", "kim"))
-            .answered("create-member", channel, member("2", "Kim"));
-        let fetched = |name: &str, digit: &str, identity: &str| {
-            let scene = two.clone();
-            scene.answered("fetch-member", at(name), member(digit, identity))
-        };
-        let channel = json!({
-            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-            "friendly_name": null, "unique_name": "a", "attributes": "{}", "type": "public",
-            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
-            "messages_count": 0, "url": "", "links": {},
-        });
-        let page = || json!({"members": [], "meta": {"next_page_url": null, "key": "members"}});
-        let made = json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a"});
-        let in_other = || json!({"ServiceSid": sid("IS", "2"), "ChannelSid": "a"});
-        let parameters = json!({
-            "operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere",
-        });
-        let strange = || {
-            let mut other = channel.clone();
-            other["sid"] = json!(sid("CH", "2"));
-            other["service_sid"] = json!(sid("IS", "2"));
-            other["unique_name"] = Value::Null;
-            Example::for_rule("chat", parameters.clone())
-                .answered("create-channel", made.clone(), channel.clone())
-                .answered(
-                    "create-channel",
-                    json!({"ServiceSid": sid("IS", "2")}),
-                    other,
-                )
-                .answered(
-                    "read-members",
-                    json!({"ServiceSid": sid("IS", "1"), "ChannelSid": "a"}),
-                    page(),
-                )
-        };
+            .answered("create-member", in_channel(json!({})), member("1", "kim"))
+            .answered("create-member", in_channel(json!({})), member("2", "Kim"));
+        let members = || page("members", json!([]));
+        let channel = |digit: &str, name: &str| json!({"sid": sid("CH", digit), "service_sid": sid("IS", digit), "unique_name": name});
+        let in_service =
+            |digit: &str, parameter: &str| json!({"ServiceSid": sid("IS", digit), parameter: "a"});
+        let parameters = json!({"operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere"});
+        let strange = Example::for_rule("chat", parameters)
+            .answered(
+                "create-channel",
+                in_service("1", "UniqueName"),
+                channel("1", "a"),
+            )
+            .answered(
+                "create-channel",
+                json!({"ServiceSid": sid("IS", "2")}),
+                channel("2", ""),
+            )
+            .answered("read-members", in_service("1", "ChannelSid"), members());
+        let in_other = in_service("2", "ChannelSid");
         let parameters =
             json!({"operations": ["fetch-member"], "parameter": "Sid", "whose": "nearly"});
-        let one = Example::for_rule("chat", parameters)
-            .answered("create-channel", made.clone(), channel.clone())
-            .answered("create-member", at("kim"), member("1", "kim"))
-            .answered("fetch-member", at("kim"), member("1", "kim"));
-        let shouted = || one.clone();
+        let near = Example::for_rule("chat", parameters)
+            .answered(
+                "create-channel",
+                in_service("1", "UniqueName"),
+                channel("1", "a"),
+            )
+            .answered("create-member", at("kim"), member("1", "kim"));
+        let near = fetched(&near, "kim", member("1", "kim"));
+        let loud = near.answered("create-member", at("KIM"), member("2", "KIM"));
         vec![
-            shouted().refused("fetch-member", at("KIM")).passes(),
-            shouted()
-                .answered("fetch-member", at("KIM"), member("1", "kim"))
-                .fails(""),
-            shouted()
-                .answered("create-member", at("KIM"), member("2", "KIM"))
-                .answered("fetch-member", at("KIM"), member("2", "KIM"))
-                .not_judged(),
-            fetched("kim", "1", "kim").passes(),
-            fetched("kim", "2", "Kim").fails("/sid"),
-            two.clone().refused("fetch-member", at("kim")).fails(""),
-            fetched(&sid("MB", "1"), "1", "kim").not_judged(),
+            near.refused("fetch-member", at("KIM")).passes(),
+            fetched(&near, "KIM", member("1", "kim")).fails(""),
+            fetched(&loud, "KIM", member("2", "KIM")).not_judged(),
+            fetched(&two, "kim", member("1", "kim")).passes(),
+            fetched(&two, "kim", member("2", "Kim")).fails("/sid"),
+            two.refused("fetch-member", at("kim")).fails(""),
+            fetched(&two, &sid("MB", "1"), member("1", "kim")).not_judged(),
             two.not_judged(),
-            strange().refused("read-members", in_other()).passes(),
-            strange()
-                .answered("read-members", in_other(), page())
+            strange.refused("read-members", in_other.clone()).passes(),
+            strange
+                .answered("read-members", in_other, members())
                 .fails(""),
         ]
     }
@@ -221,16 +197,17 @@ impl LookupByName {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
-        let fact = found.then(|| Fact {
-            kind: "wrong-scope",
-            expected: format!(
-                "nothing: it names {}, of another scope",
-                history.resources.get(id).key
-            ),
-            actual: "found".to_owned(),
-            ..Fact::default()
+        let fact = found.then(|| {
+            Fact::new(
+                "wrong-scope",
+                format!(
+                    "nothing: it names {}, of another scope",
+                    history.resources.get(id).key
+                ),
+                "found",
+            )
         });
-        verdicts.instance(rule, site).conclude(fact);
+        verdicts.conclude(rule, site, fact);
     }
 
     /// A name in another letter case than that of a resource in the scope of the path, if no resource there has
@@ -252,10 +229,7 @@ impl LookupByName {
         let Some((place, text)) = place.zip(named) else {
             return;
         };
-        let about = bound
-            .shown_type
-            .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
-        let Some(about) = about.map(|kind| &kind.annotations) else {
+        let Some(about) = bound.shown_type.and_then(|shown| context.about(shown)) else {
             return;
         };
         let own = about.identity.as_ref().map(|identity| &identity.of);
@@ -287,15 +261,14 @@ impl LookupByName {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
-        let fact = found.then(|| Fact {
-            kind: "wrong-case",
-            expected: format!("nothing: what is there is {near}, in another letter case"),
-            actual: "found".to_owned(),
-            ..Fact::default()
+        let fact = found.then(|| {
+            Fact::new(
+                "wrong-case",
+                format!("nothing: what is there is {near}, in another letter case"),
+                "found",
+            )
         });
-        verdicts
-            .instance(rule, Site::Exchange(index))
-            .conclude(fact);
+        verdicts.conclude(rule, Site::Exchange(index), fact);
     }
 
     /// The resource of the parameter, if an earlier response had exactly this name.
@@ -318,14 +291,9 @@ impl LookupByName {
         }
         let when = history.moments[index];
         let known = resource.observations.iter().any(|observation| {
-            let about = context
-                .rulebook
-                .kinds
-                .get(observation.shown_type)
-                .map(|kind| &kind.annotations);
-            let names = about.and_then(|about| about.identity.as_ref());
+            let identity = context.identity(observation.shown_type);
             observation.moment.is_before(&when)
-                && names.is_some_and(|identity| {
+                && identity.is_some_and(|identity| {
                     let mut names = identity.names.iter();
                     names.any(|at| {
                         observation
@@ -345,12 +313,7 @@ fn borne<'a>(
     when: &'a Moment,
 ) -> impl Iterator<Item = Cow<'a, str>> {
     resource.observations.iter().flat_map(move |observation| {
-        let about = context
-            .rulebook
-            .kinds
-            .get(observation.shown_type)
-            .map(|kind| &kind.annotations);
-        let identity = about.and_then(|about| about.identity.as_ref());
+        let identity = context.identity(observation.shown_type);
         let names = identity.map_or(&[][..], |identity| &identity.names);
         let is_before = observation.moment.is_before(when);
         let values = names.iter().filter_map(|at| observation.value(context, at));
@@ -402,15 +365,12 @@ fn evaluate_request(
             Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => false,
         };
         if reads {
-            let fact = Fact {
-                kind: "not-named",
-                expected: format!("{key}, which the path names"),
-                actual: "rejected".to_owned(),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, Site::Exchange(index))
-                .conclude(Some(fact));
+            let fact = Fact::new(
+                "not-named",
+                format!("{key}, which the path names"),
+                "rejected",
+            );
+            verdicts.conclude(rule, Site::Exchange(index), Some(fact));
         }
         return;
     }
@@ -421,10 +381,9 @@ fn evaluate_request(
         .iter()
         .filter(|r| r.exchange == Some(index))
     {
-        let Some(kind) = context.rulebook.kinds.get(representation.kind) else {
+        let Some(about) = context.about(representation.kind) else {
             continue;
         };
-        let about = &kind.annotations;
         let at = match meant.above {
             Some(place) => about.parents.get(place).map(|(at, _)| at),
             None => about
@@ -453,6 +412,6 @@ fn evaluate_request(
     if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
         && let Some(sites) = Sites::collect(sites)
     {
-        verdicts.instance(rule, sites).conclude_at(wrong);
+        verdicts.conclude_at(rule, sites, wrong);
     }
 }

@@ -37,13 +37,14 @@ impl Predicate for MatchesConfiguration {
                 continue;
             };
             let differs = as_text(value) != as_text(wanted);
-            let instance = verdicts.instance(rule, resource.site(&self.at));
-            instance.conclude(differs.then(|| Fact {
-                kind: "configured",
-                expected: format!("{}, as {} is configured", json::short(wanted), self.key),
-                actual: json::short(value),
-                ..Fact::default()
-            }));
+            let fact = differs.then(|| {
+                Fact::new(
+                    "configured",
+                    format!("{}, as {} is configured", json::short(wanted), self.key),
+                    json::short(value),
+                )
+            });
+            verdicts.conclude(rule, resource.site(&self.at), fact);
         }
     }
 
@@ -63,24 +64,17 @@ impl Predicate for MatchesConfiguration {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
-        let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});
-        let scene = Example::for_rule("auth", parameters)
-            .configured(json!({"auth": {"application": {"name": "Shop"}}}));
+        let rule = Example::for_rule(
+            "auth",
+            json!({"kind": kind, "at": "/claims/iss", "key": "application.name"}),
+        );
+        let shop = rule.configured(json!({"auth": {"application": {"name": "Shop"}}}));
         let token = |issuer: &str| json!({"claims": {"iss": issuer}});
         vec![
-            scene.clone().payload(kind, token("Shop")).passes(),
-            scene
-                .clone()
-                .payload(kind, token("shop"))
-                .fails("/claims/iss"),
-            scene
-                .clone()
-                .payload(kind, json!({"claims": {}}))
-                .not_judged(),
-            scene
-                .configured(Value::Null)
-                .payload(kind, token("shop"))
-                .not_judged(),
+            shop.payload(kind, token("Shop")).passes(),
+            shop.payload(kind, token("shop")).fails("/claims/iss"),
+            shop.payload(kind, json!({"claims": {}})).not_judged(),
+            rule.payload(kind, token("shop")).not_judged(),
         ]
     }
 }

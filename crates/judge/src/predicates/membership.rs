@@ -10,7 +10,7 @@ use crate::history::{
 };
 use conformant_rulebook::Action;
 #[cfg(test)]
-use scenes::{ann, ann_at, invite, member, person, scene, seen};
+use scenes::{of_ann, person, read_to, scene, seen};
 
 /// A user's view of a group shows the membership of the user.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -193,80 +193,70 @@ impl Predicate for Membership {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         const STATUS: &str = "/status";
-        const MEMBER_SID: &str = "/member_sid";
         const READ: &str = "/last_consumed_message_index";
-        let joins =
-            |scene: ExampleBuilder| scene.answered("create-member", ann(), member("ann", 1));
-        let leaves = |scene: ExampleBuilder| scene.hook("leave_channel", person(), json!({}));
-        let enters = |scene: ExampleBuilder| scene.hook("join_channel", person(), json!({}));
-        let asked = |scene: ExampleBuilder| scene.answered("create-invite", ann(), invite("ann"));
-        // Each request takes a second, and the consistency window ten.
-        let late = |scene: ExampleBuilder| {
-            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
+        let joins = |scene: &ExampleBuilder| scene.answered("create-member", of_ann(), read_to(1));
+        let leaves = |scene: &ExampleBuilder| scene.hook("leave_channel", person(), json!({}));
+        let enters = |scene: &ExampleBuilder| scene.hook("join_channel", person(), json!({}));
+        let asked = |scene: &ExampleBuilder| {
+            let mut invite = member("1", "ann");
+            invite["sid"] = json!(sid("IN", "1"));
+            scene.answered("create-invite", of_ann(), invite)
         };
-        let sees = |scene: ExampleBuilder, status: &str, member: &Value| {
-            scene.answered("fetch-user-channel", ann_at(), seen(status, member))
+        let by_ann = || in_channel(json!({"UserSid": "ann"}));
+        let sees = |scene: &ExampleBuilder, status: &str, member: &Value| {
+            scene.answered("fetch-user-channel", by_ann(), seen(status, member))
         };
-        let page = |items: Value, next: Value| json!({"channels": items, "meta": {"next_page_url": next, "key": "channels"}});
-        let lists = |scene: ExampleBuilder, items: Value| {
-            scene.answered("read-user-channels", ann_at(), page(items, Value::Null))
-        };
-        let begins = |scene: ExampleBuilder| {
-            scene.answered(
-                "read-user-channels",
-                ann_at(),
-                page(json!([]), json!("/next")),
-            )
+        let lists = |scene: &ExampleBuilder, items: Value| {
+            scene.answered("read-user-channels", by_ann(), page("channels", items))
         };
         let none = Value::Null;
         let (hers, other) = (json!(sid("MB", "1")), json!(sid("MB", "2")));
         let reads = |index: i64| {
-            let path =
-                json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": hers});
-            late(joins(scene("read"))).answered("fetch-member", path, member("ann", index))
+            let path = in_channel(json!({"Sid": hers}));
+            joins(&scene("read"))
+                .late()
+                .answered("fetch-member", path, read_to(index))
         };
+        let joined = |aspect: &str| joins(&scene(aspect)).late();
+        let left = |aspect: &str| leaves(&joins(&scene(aspect)));
+        let begun = joined("listed").answered(
+            "read-user-channels",
+            by_ann(),
+            json!({"channels": [], "meta": {"next_page_url": "/next", "key": "channels"}}),
+        );
+        let unrelated = scene("unrelated").late();
         vec![
-            sees(late(joins(scene("joined"))), "joined", &hers).passes(),
-            sees(late(enters(scene("joined"))), "joined", &hers).passes(),
-            sees(late(joins(scene("joined"))), "invited", &none).fails(STATUS),
+            sees(&joined("joined"), "joined", &hers).passes(),
+            sees(&enters(&scene("joined")).late(), "joined", &hers).passes(),
+            sees(&joined("joined"), "invited", &none).fails(STATUS),
             // It may follow later.
-            sees(joins(scene("joined")), "invited", &none).not_judged(),
-            sees(late(leaves(joins(scene("joined")))), "invited", &none).not_judged(),
-            sees(late(joins(scene("member"))), "joined", &hers).passes(),
-            sees(late(joins(scene("member"))), "joined", &other).fails(MEMBER_SID),
-            sees(late(enters(scene("member"))), "joined", &other).not_judged(),
-            sees(reads(1), "joined", &hers).passes(),
-            sees(reads(2), "joined", &hers).fails(READ),
-            sees(late(joins(scene("read"))), "joined", &hers).passes(),
-            lists(late(joins(scene("listed"))), json!([seen("joined", &hers)])).passes(),
-            lists(late(joins(scene("listed"))), json!([])).fails("/channels"),
-            lists(joins(scene("listed")), json!([])).not_judged(),
-            lists(begins(late(joins(scene("listed")))), json!([]))
-                .walked(2)
-                .fails("/channels"),
+            sees(&joins(&scene("joined")), "invited", &none).not_judged(),
+            sees(&left("joined").late(), "invited", &none).not_judged(),
+            sees(&joined("member"), "joined", &hers).passes(),
+            sees(&joined("member"), "joined", &other).fails("/member_sid"),
+            sees(&enters(&scene("member")).late(), "joined", &other).not_judged(),
+            sees(&reads(1), "joined", &hers).passes(),
+            sees(&reads(2), "joined", &hers).fails(READ),
+            sees(&joined("read"), "joined", &hers).passes(),
+            lists(&joined("listed"), json!([seen("joined", &hers)])).passes(),
+            lists(&joined("listed"), json!([])).fails("/channels"),
+            lists(&joins(&scene("listed")), json!([])).not_judged(),
+            lists(&begun, json!([])).walked(2).fails("/channels"),
             // The user leaves between the two pages.
-            lists(leaves(begins(late(joins(scene("listed"))))), json!([]))
-                .walked(2)
-                .not_judged(),
-            sees(late(asked(scene("guest"))), "invited", &none).passes(),
-            sees(late(asked(scene("guest"))), "joined", &hers).fails(STATUS),
-            sees(late(joins(asked(scene("guest")))), "joined", &hers).not_judged(),
+            lists(&leaves(&begun), json!([])).walked(2).not_judged(),
+            sees(&asked(&scene("guest")).late(), "invited", &none).passes(),
+            sees(&asked(&scene("guest")).late(), "joined", &hers).fails(STATUS),
+            sees(&joins(&asked(&scene("guest"))).late(), "joined", &hers).not_judged(),
             // The invite may be visible before the end of the membership.
-            sees(asked(late(leaves(joins(scene("guest"))))), "joined", &hers).not_judged(),
-            sees(late(asked(leaves(joins(scene("guest"))))), "joined", &hers).fails(STATUS),
-            sees(
-                late(leaves(joins(scene("left")))),
-                "notParticipating",
-                &none,
-            )
-            .passes(),
-            sees(late(leaves(joins(scene("left")))), "joined", &hers).fails(STATUS),
-            sees(late(joins(scene("left"))), "joined", &hers).not_judged(),
-            sees(late(scene("unrelated")), "notParticipating", &none).passes(),
-            sees(late(scene("unrelated")), "joined", &hers).fails(STATUS),
-            lists(late(scene("unrelated")), json!([seen("invited", &none)]))
-                .fails("/channels/0/status"),
-            sees(late(joins(scene("unrelated"))), "joined", &hers).not_judged(),
+            sees(&asked(&left("guest").late()), "joined", &hers).not_judged(),
+            sees(&asked(&left("guest")).late(), "joined", &hers).fails(STATUS),
+            sees(&left("left").late(), "notParticipating", &none).passes(),
+            sees(&left("left").late(), "joined", &hers).fails(STATUS),
+            sees(&joined("left"), "joined", &hers).not_judged(),
+            sees(&unrelated, "notParticipating", &none).passes(),
+            sees(&unrelated, "joined", &hers).fails(STATUS),
+            lists(&unrelated, json!([seen("invited", &none)])).fails("/channels/0/status"),
+            sees(&joined("unrelated"), "joined", &hers).not_judged(),
         ]
     }
 }
@@ -361,18 +351,15 @@ impl Membership {
                     "the list contains the private group {key}, which the user neither joined nor was invited to"
                 ),
             },
-            None => Fact {
-                kind: "participation",
+            None => Fact::new(
+                "participation",
                 expected,
-                actual: shown
+                shown
                     .value(at)
                     .map_or_else(|| "nothing".to_owned(), json::short),
-                ..Fact::default()
-            },
+            ),
         };
-        verdicts
-            .instance(rule, site)
-            .conclude(is_wrong.then_some(fact));
+        verdicts.conclude(rule, site, is_wrong.then_some(fact));
     }
 
     /// Judges which groups a user's list contains.
@@ -387,11 +374,7 @@ impl Membership {
         let Some(user) = list.scope().filter(|_| list.is_readable()) else {
             return;
         };
-        let pages = list
-            .pages
-            .iter()
-            .map(|&page| Site::answer(page, list.place()));
-        let Some(sites) = Sites::collect(pages) else {
+        let Some(sites) = list.sites() else {
             return;
         };
         if sites.iter().any(|site| verdicts.has_finding_at(site)) {
@@ -429,14 +412,14 @@ impl Membership {
             verdicts.record_vacuous(rule, Vacuity::NothingDue);
             return;
         }
-        verdicts
-            .instance(rule, sites)
-            .conclude(lacks.map(|key| Fact {
-                kind: "not-listed",
-                expected: format!("{key} in the list"),
-                actual: list.without_it(),
-                ..Fact::default()
-            }));
+        let fact = lacks.map(|key| {
+            Fact::new(
+                "not-listed",
+                format!("{key} in the list"),
+                list.without_it(),
+            )
+        });
+        verdicts.conclude(rule, sites, fact);
     }
 }
 
@@ -506,15 +489,12 @@ impl GroupModel {
             if !is_settled {
                 continue;
             }
-            let fact = Fact {
-                kind: "participation",
-                expected: format!("{}, as the member shows", json::short(b)),
-                actual: json::short(a),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, site.clone())
-                .conclude((!agrees).then_some(fact));
+            let fact = Fact::new(
+                "participation",
+                format!("{}, as the member shows", json::short(b)),
+                json::short(a),
+            );
+            verdicts.conclude(rule, site.clone(), (!agrees).then_some(fact));
             if !agrees {
                 return;
             }
@@ -645,30 +625,15 @@ impl GroupModel {
     }
 }
 
-#[cfg(test)]
-fn sid(kind: &str, digit: &str) -> String {
-    format!("{kind}{}", digit.repeat(32))
-}
-
 /// Examples are about one channel of one service, and about Ann.
 #[cfg(test)]
 mod scenes {
     use super::*;
 
     pub(super) fn scene(aspect: &str) -> ExampleBuilder {
-        let channel = json!({
-            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-            "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
-            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
-            "messages_count": 0, "url": "", "links": {},
-        });
-        let user = json!({
-            "sid": sid("US", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-            "attributes": "{}", "friendly_name": "a", "role_sid": sid("RL", "1"), "identity": "ann",
-            "is_online": null, "is_notifiable": null, "date_created": "", "date_updated": "",
-            "joined_channels_count": 0, "links": {}, "url": "",
-        });
-        let within = json!({"ServiceSid": sid("IS", "1")});
+        let channel =
+            json!({"sid": sid("CH", "1"), "service_sid": sid("IS", "1"), "type": "public"});
+        let user = json!({"sid": sid("US", "1"), "service_sid": sid("IS", "1"), "identity": "ann"});
         let model = json!({
             "group": "chat/channel", "member": "chat/member", "invite": "chat/invite", "post": "chat/message",
             "view": "chat/user-channel", "status": "/status", "joined": "joined", "invited": "invited",
@@ -677,45 +642,33 @@ mod scenes {
             "user-argument": "identity", "group-argument": "channel_sid",
         });
         Example::for_rule("chat", json!({"aspect": aspect, "model": model}))
-            .answered("create-user", ann(), user)
-            .answered("create-channel", within, channel)
+            .answered("create-user", of_ann(), user)
+            .answered(
+                "create-channel",
+                json!({"ServiceSid": sid("IS", "1")}),
+                channel,
+            )
     }
 
-    pub(super) fn ann() -> Value {
-        json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "ann"})
-    }
-
-    pub(super) fn ann_at() -> Value {
-        json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "UserSid": "ann"})
+    pub(super) fn of_ann() -> Value {
+        in_channel(json!({"Identity": "ann"}))
     }
 
     pub(super) fn person() -> Value {
         json!({"service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"), "identity": "ann"})
     }
 
-    pub(super) fn member(identity: &str, read: i64) -> Value {
-        json!({
-            "sid": sid("MB", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-            "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
-            "last_consumed_message_index": read, "last_consumption_timestamp": null,
-            "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-        })
-    }
-
-    pub(super) fn invite(identity: &str) -> Value {
-        json!({
-            "sid": sid("IN", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-            "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
-            "created_by": "system", "date_created": "", "date_updated": "", "url": "",
-        })
+    /// Ann as a member with this read position.
+    pub(super) fn read_to(index: i64) -> Value {
+        let mut ann = member("1", "ann");
+        ann["last_consumed_message_index"] = json!(index);
+        ann
     }
 
     pub(super) fn seen(status: &str, member: &Value) -> Value {
         json!({
-            "account_sid": "AC1", "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"),
-            "user_sid": sid("US", "1"), "member_sid": member, "status": status,
-            "last_consumed_message_index": 1, "unread_messages_count": 0,
-            "notification_level": "default", "url": "", "links": {},
+            "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"), "user_sid": sid("US", "1"),
+            "member_sid": member, "status": status, "last_consumed_message_index": 1,
         })
     }
 }

@@ -44,43 +44,27 @@ impl Predicate for OtherFieldsUnchanged {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = format!("IS{}", "1".repeat(32));
-        let service = |name: &str, role: &str| {
-            json!({
-                "sid": sid, "account_sid": "AC1", "friendly_name": name,
-                "default_service_role_sid": role, "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
-            })
+        let at = json!({"Sid": sid("IS", "1")});
+        let shown = |name: &str, role: &str| json!({"sid": sid("IS", "1"), "friendly_name": name, "default_service_role_sid": role});
+        let renames = json!({"Sid": sid("IS", "1"), "FriendlyName": "b"});
+        let made = |refused: Option<bool>| {
+            let parameters = json!({"of": "chat/update-service", "refused": refused});
+            let rule = Example::for_rule("chat", parameters);
+            rule.shown("create-service", shown("a", "RL1"))
         };
-        let named = |name: &str| json!({"Sid": sid, "FriendlyName": name});
-        let made = Example::for_rule("chat", json!({"of": "chat/update-service"})).answered(
-            "create-service",
-            json!({"FriendlyName": "a"}),
-            service("a", "RL1"),
-        );
-        let only_refused = |is_refused: bool| {
-            let parameters = json!({"of": "chat/update-service", "refused": is_refused});
-            Example::for_rule("chat", parameters)
-                .answered("create-service", json!({}), service("a", "RL1"))
-                .refused("update-service", named("b"))
-                .answered("fetch-service", json!({"Sid": sid}), service("b", "RL1"))
+        let refused = |only_refused: Option<bool>| {
+            let refused = made(only_refused).refused("update-service", renames.clone());
+            refused.answered("fetch-service", at.clone(), shown("b", "RL1"))
         };
-        let updated = |role: &str| {
-            let scene = made.clone();
-            scene.answered("update-service", named("b"), service("b", role))
-        };
+        let updated =
+            |role: &str| made(None).answered("update-service", renames.clone(), shown("b", role));
         vec![
             updated("RL1").passes(),
             updated("RL9").fails("/default_service_role_sid"),
-            made.clone()
-                .refused("update-service", named("b"))
-                .answered("fetch-service", json!({"Sid": sid}), service("b", "RL1"))
-                .fails("/friendly_name"),
-            only_refused(false).not_judged(),
-            only_refused(true).fails("/friendly_name"),
-            made.not_judged(),
+            refused(None).fails("/friendly_name"),
+            refused(Some(false)).not_judged(),
+            refused(Some(true)).fails("/friendly_name"),
+            made(None).not_judged(),
         ]
     }
 }

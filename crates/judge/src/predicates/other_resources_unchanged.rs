@@ -37,12 +37,9 @@ impl Predicate for OtherResourcesUnchanged {
             exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
         };
         let is_shared = |kind: &str| {
-            let identity = context
-                .rulebook
-                .kinds
-                .get(kind)
-                .and_then(|k| k.annotations.identity.as_ref());
-            identity.is_some_and(|identity| identity.shared)
+            context
+                .identity(kind)
+                .is_some_and(|identity| identity.shared)
         };
         let own = history
             .resources
@@ -68,89 +65,47 @@ impl Predicate for OtherResourcesUnchanged {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |digit: &str| format!("IS{}", digit.repeat(32));
-        let service = |digit: &str, name: &str| {
-            json!({
-                "sid": sid(digit), "account_sid": "AC1", "friendly_name": name,
-                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
-            })
+        let rule = Example::for_rule("chat", json!({"of": "chat/update-service"}));
+        let at = |digit: &str| json!({"Sid": sid("IS", digit)});
+        let renames = |scene: &ExampleBuilder, digit: &str| {
+            let sent = json!({"Sid": sid("IS", digit), "FriendlyName": "c"});
+            scene.answered("update-service", sent, service(digit, "c"))
         };
-        let renamed = Example::for_rule("chat", json!({"of": "chat/update-service"}))
-            .answered("create-service", json!({}), service("1", "a"))
-            .answered("create-service", json!({}), service("2", "b"))
-            .answered(
-                "update-service",
-                json!({"Sid": sid("1"), "FriendlyName": "c"}),
-                service("1", "c"),
-            );
+        let made = rule.shown("create-service", service("1", "a"));
+        let renamed = renames(&made.shown("create-service", service("2", "b")), "1");
         let fetched = |digit: &str, name: &str| {
-            let named = json!({"Sid": sid(digit)});
-            renamed
-                .clone()
-                .answered("fetch-service", named, service(digit, name))
+            renamed.answered("fetch-service", at(digit), service(digit, name))
         };
-        let binding = |message_types: Value| {
-            json!({
-                "sid": format!("BS{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
-                "endpoint": "", "identity": "a", "message_types": message_types,
-            })
-        };
-        let named = json!({"ServiceSid": sid("1"), "Sid": format!("BS{}", "1".repeat(32))});
-        let in_two_faces = Example::for_rule("chat", json!({"of": "chat/update-service"}))
-            .answered(
-                "fetch-user-binding",
-                named.clone(),
-                binding(json!(["new_message"])),
-            )
-            .answered(
-                "update-service",
-                json!({"Sid": sid("2"), "FriendlyName": "c"}),
-                service("2", "c"),
-            )
-            .answered("fetch-binding", named, binding(json!(null)));
-        // Who joins may use up an invitation, under whatever name.
-        let path = json!({"ServiceSid": sid("1"), "ChannelSid": format!("CH{}", "1".repeat(32)), "Identity": "a"});
-        let invite = json!({
-            "sid": format!("IN{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
-            "channel_sid": path["ChannelSid"], "identity": "a", "role_sid": "RL1", "created_by": "system",
-            "date_created": "", "date_updated": "", "url": "",
-        });
-        let fetched_invite =
-            json!({"ServiceSid": sid("1"), "ChannelSid": path["ChannelSid"], "Sid": invite["sid"]});
+        let binding = |types: Value| json!({"sid": sid("BS", "1"), "service_sid": sid("IS", "1"), "identity": "a", "message_types": types});
+        let of_binding = json!({"ServiceSid": sid("IS", "1"), "Sid": sid("BS", "1")});
+        let bound = rule.answered(
+            "fetch-user-binding",
+            of_binding.clone(),
+            binding(json!(["new_message"])),
+        );
+        let of_ann = in_channel(json!({"Identity": "a"}));
         let invited = |of: &str| {
-            Example::for_rule("chat", json!({"of": of})).answered(
-                "create-invite",
-                path.clone(),
-                invite.clone(),
-            )
+            let mut invite = member("1", "a");
+            invite["sid"] = json!(sid("IN", "1"));
+            let rule = Example::for_rule("chat", json!({"of": of}));
+            rule.answered("create-invite", of_ann.clone(), invite)
         };
-        let joined = json!({
-            "sid": format!("MB{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
-            "channel_sid": path["ChannelSid"], "identity": "b", "role_sid": "RL1", "attributes": "{}",
-        });
-        let used_up = invited("chat/create-member")
-            .answered("create-member", path.clone(), joined)
-            .refused("fetch-invite", fetched_invite.clone());
-        let lost = invited("chat/update-service")
-            .answered(
-                "update-service",
-                json!({"Sid": sid("1"), "FriendlyName": "c"}),
-                service("1", "c"),
-            )
-            .refused("fetch-invite", fetched_invite);
+        let of_invite = in_channel(json!({"Sid": sid("IN", "1")}));
         vec![
-            used_up.not_judged(),
-            lost.fails(""),
-            in_two_faces.passes(),
+            // Who joins may use up an invitation, under whatever name.
+            invited("chat/create-member")
+                .answered("create-member", of_ann.clone(), member("1", "b"))
+                .refused("fetch-invite", of_invite.clone())
+                .not_judged(),
+            renames(&invited("chat/update-service"), "1")
+                .refused("fetch-invite", of_invite)
+                .fails(""),
+            renames(&bound, "2")
+                .answered("fetch-binding", of_binding, binding(Value::Null))
+                .passes(),
             fetched("2", "b").passes(),
             fetched("2", "c").fails("/friendly_name"),
-            renamed
-                .clone()
-                .refused("fetch-service", json!({"Sid": sid("2")}))
-                .fails(""),
+            renamed.refused("fetch-service", at("2")).fails(""),
             fetched("1", "c").not_judged(),
         ]
     }
@@ -185,15 +140,12 @@ fn evaluate_pair(
         let there = before.shows != Appearance::NotFound;
         let site = Site::Exchange(at);
         if own && there && !verdicts.has_finding_at(&site) {
-            let fact = Fact {
-                kind: "gone",
-                expected: format!("{key}, which {operation} did not name"),
-                actual: "not found".to_owned(),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, [Site::Exchange(by), site])
-                .conclude(Some(fact));
+            let fact = Fact::new(
+                "gone",
+                format!("{key}, which {operation} did not name"),
+                "not found",
+            );
+            verdicts.conclude(rule, [Site::Exchange(by), site], Some(fact));
         }
         return;
     };

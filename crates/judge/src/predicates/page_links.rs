@@ -84,60 +84,53 @@ impl Predicate for PageLinks {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let of = |aspect: &str| json!({"of": "flow/read-steps", "aspect": aspect});
-        let sid = |digit: &str| format!("FT{}", digit.repeat(32));
-        let page = |number: usize, digit: &str| {
+        let path = json!({"FlowSid": sid("FW", "1"), "ExecutionSid": sid("FN", "1")});
+        let shown = |scene: &ExampleBuilder, number: usize, digit: &str| {
             let step = json!({
-                "sid": sid(digit), "account_sid": "", "flow_sid": format!("FW{}", "1".repeat(32)),
-                "execution_sid": format!("FN{}", "1".repeat(32)), "parent_step_sid": null, "name": "",
-                "context": {}, "transitioned_from": null, "transitioned_to": null, "date_created": "",
-                "date_updated": null, "url": "", "links": {},
+                "sid": sid("FT", digit), "flow_sid": sid("FW", "1"), "execution_sid": sid("FN", "1"),
             });
             let before = (number > 0).then_some("before");
-            json!({
-                "meta": {
-                    "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
-                    "previous_page_url": before, "next_page_url": "after",
-                },
-                "steps": [step],
-            })
+            let meta = json!({
+                "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
+                "previous_page_url": before, "next_page_url": "after",
+            });
+            scene.answered(
+                "read-steps",
+                path.clone(),
+                json!({"meta": meta, "steps": [step]}),
+            )
         };
-        let path = json!({"FlowSid": format!("FW{}", "1".repeat(32)), "ExecutionSid": format!("FN{}", "1".repeat(32))});
-        let shown = |scene: ExampleBuilder, number: usize, digit: &str| {
-            scene.answered("read-steps", path.clone(), page(number, digit))
+        let first = |aspect: &str| {
+            let parameters = json!({"of": "flow/read-steps", "aspect": aspect});
+            shown(&Example::for_rule("flow", parameters), 0, "1")
         };
         let walked = |aspect: &str| {
-            let first = shown(Example::for_rule("flow", of(aspect)), 0, "1");
-            let second = shown(first, 1, "2").via(0, NEXT);
-            shown(second, 2, "3").via(1, NEXT)
+            let second = shown(&first(aspect), 1, "2").via(0, NEXT);
+            shown(&second, 2, "3").via(1, NEXT)
         };
-        let back = |digit: &str| shown(shown(walked("leads"), 1, digit).via(2, PREVIOUS), 0, "1");
+        let (leads, numbered) = (walked("leads"), first("numbered"));
+        // The first page is read again at the end.
+        let back = |digit: &str, again: &str| {
+            let previous = shown(&leads, 1, digit).via(2, PREVIOUS);
+            shown(&previous, 0, again)
+        };
+        let to_first = shown(&leads, 2, "3").via(2, FIRST);
+        let next = |number: usize| {
+            let next = shown(&numbered, number, "2").via(0, NEXT);
+            next.at("/v1/Steps?Page=1")
+        };
         vec![
-            back("2").passes(),
-            back("1").fails(PREVIOUS),
-            shown(shown(walked("leads"), 2, "3").via(2, FIRST), 0, "1").fails(FIRST),
-            walked("leads")
+            back("2", "1").passes(),
+            back("1", "1").fails(PREVIOUS),
+            shown(&to_first, 0, "1").fails(FIRST),
+            leads
                 .refused("read-steps", path.clone())
                 .via(1, ITSELF)
                 .fails(ITSELF),
             // A step was added meanwhile.
-            shown(shown(walked("leads"), 1, "1").via(2, PREVIOUS), 0, "9").not_judged(),
-            shown(
-                shown(Example::for_rule("flow", of("numbered")), 0, "1"),
-                1,
-                "2",
-            )
-            .via(0, NEXT)
-            .at("/v1/Steps?Page=1")
-            .passes(),
-            shown(
-                shown(Example::for_rule("flow", of("numbered")), 0, "1"),
-                0,
-                "2",
-            )
-            .via(0, NEXT)
-            .at("/v1/Steps?Page=1")
-            .fails("/meta/page"),
+            back("1", "9").not_judged(),
+            next(1).passes(),
+            next(0).fails("/meta/page"),
             walked("numbered").not_judged(),
         ]
     }
@@ -186,9 +179,7 @@ impl Link<'_> {
             .is_some_and(|s| s == 404 || s == 410 || s == 400);
         if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts
-                .instance(rule, sites)
-                .conclude(Some(wrong("nothing")));
+            verdicts.conclude(rule, sites, Some(wrong("nothing")));
             return;
         }
         let same_list = to.exchange.operation == self.from.1.exchange.operation;
@@ -197,9 +188,7 @@ impl Link<'_> {
         }
         if !same_list || self.is_elsewhere() {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts
-                .instance(rule, sites)
-                .conclude(Some(wrong("another list")));
+            verdicts.conclude(rule, sites, Some(wrong("another list")));
             return;
         }
         let size = "/meta/page_size";
@@ -207,7 +196,7 @@ impl Link<'_> {
         if sizes.is_some_and(|(before, after)| !json::equal(before, after)) {
             let sites = [Site::answer(index, size), self.site()];
             let fact = wrong("one of another size");
-            verdicts.instance(rule, sites).conclude(Some(fact));
+            verdicts.conclude(rule, sites, Some(fact));
             return;
         }
         let wrong = match self.holds() {
@@ -228,14 +217,15 @@ impl Link<'_> {
         let held = first.map_or(Site::Exchange(index), |first| {
             first.site(self.key_of(first))
         });
-        verdicts.instance(rule, [held, self.site()]).conclude(wrong);
+        verdicts.conclude(rule, [held, self.site()], wrong);
     }
 
     /// Where an item has its key.
     fn key_of(&self, item: &Representation<'_>) -> &str {
-        let kind = self.context.rulebook.kinds.get(item.kind);
-        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
-        let key = identity.and_then(|identity| identity.key.last());
+        let key = self
+            .context
+            .identity(item.kind)
+            .and_then(|identity| identity.key.last());
         key.map_or("", String::as_str)
     }
 
@@ -330,13 +320,14 @@ impl Link<'_> {
         let Some((asked, shown)) = asked.zip(shown).filter(|_| self.pointer == NEXT) else {
             return;
         };
-        let instance = verdicts.instance(rule, Site::answer(index, "/meta/page"));
-        instance.conclude((asked != shown).then(|| Fact {
-            kind: "page-number",
-            expected: format!("{asked}, as the address of the page says"),
-            actual: shown.to_string(),
-            ..Fact::default()
-        }));
+        let fact = (asked != shown).then(|| {
+            Fact::new(
+                "page-number",
+                format!("{asked}, as the address of the page says"),
+                shown.to_string(),
+            )
+        });
+        verdicts.conclude(rule, Site::answer(index, "/meta/page"), fact);
     }
 }
 

@@ -43,28 +43,24 @@ impl Predicate for ParameterDefault {
                 let Some(got) = seen.value(&self.at) else {
                     continue;
                 };
-                let instance = verdicts.instance(rule, Site::answer(index, &self.at));
-                instance.conclude(differs(&self.parameter, &self.value, got));
+                let fact = differs(&self.parameter, &self.value, got);
+                verdicts.conclude(rule, Site::answer(index, &self.at), fact);
             }
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({
-            "operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size", "default": 50,
-        });
-        let scene = Example::for_rule("flow", parameters);
+        let rule = Example::for_rule(
+            "flow",
+            json!({"operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size", "default": 50}),
+        );
         let page = |size: u64| json!({"meta": {"page_size": size}, "flows": []});
+        let sent = json!({"PageSize": "20"});
         vec![
-            scene.clone().shown("read-flows", page(50)).passes(),
-            scene
-                .clone()
-                .shown("read-flows", page(20))
-                .fails("/meta/page_size"),
-            scene
-                .answered("read-flows", json!({"PageSize": "20"}), page(20))
-                .not_judged(),
+            rule.shown("read-flows", page(50)).passes(),
+            rule.shown("read-flows", page(20)).fails("/meta/page_size"),
+            rule.answered("read-flows", sent, page(20)).not_judged(),
         ]
     }
 }

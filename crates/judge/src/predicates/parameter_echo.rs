@@ -63,38 +63,26 @@ impl Predicate for ParameterEcho {
                     let fact = differs(sent, got, self.compare, &self.or)?;
                     Some((Site::answer(index, at), fact))
                 });
-                verdicts.instance(rule, sites).conclude_at(wrong);
+                verdicts.conclude_at(rule, sites, wrong);
             }
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({
-            "operations": ["read-executions"], "parameter": "FlowSid", "at": "/executions/*/flow_sid",
-        });
-        let scene = Example::for_rule("flow", parameters);
-        let page = |flows: [&str; 2]| {
-            let items = flows.map(|flow| json!({"flow_sid": flow}));
-            json!({"meta": {"key": "executions"}, "executions": items})
+        let rule = Example::for_rule(
+            "flow",
+            json!({"operations": ["read-executions"], "parameter": "FlowSid", "at": "/executions/*/flow_sid"}),
+        );
+        let listed = |flows: &[&str]| {
+            let items: Vec<Value> = flows.iter().map(|flow| json!({"flow_sid": flow})).collect();
+            let sent = json!({"FlowSid": "FW1"});
+            rule.answered("read-executions", sent, page("executions", items))
         };
-        let sent = json!({"FlowSid": "FW1"});
         vec![
-            scene
-                .clone()
-                .answered("read-executions", sent.clone(), page(["FW1", "FW1"]))
-                .passes(),
-            scene
-                .clone()
-                .answered("read-executions", sent.clone(), page(["FW1", "FW2"]))
-                .fails("/executions/1/flow_sid"),
-            scene
-                .answered(
-                    "read-executions",
-                    sent,
-                    json!({"meta": {}, "executions": []}),
-                )
-                .not_judged(),
+            listed(&["FW1", "FW1"]).passes(),
+            listed(&["FW1", "FW2"]).fails("/executions/1/flow_sid"),
+            listed(&[]).not_judged(),
         ]
     }
 }

@@ -21,10 +21,8 @@ impl Predicate for ParentScope {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         Some(operations(model, |o| {
             let kind = o.resource.as_ref().and_then(|kind| model.kinds.get(kind));
-            let Some(about) = kind
-                .map(|kind| &kind.annotations)
-                .filter(|a| !a.parents.is_empty())
-            else {
+            let about = kind.map(|kind| &kind.annotations);
+            let Some(about) = about.filter(|about| !about.parents.is_empty()) else {
                 return false;
             };
             match o.does {
@@ -51,45 +49,36 @@ impl Predicate for ParentScope {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let member = |channel: &str, digit: &str| {
-            json!({
-                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", channel),
-                "service_sid": sid("IS", "1"), "identity": digit, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
+        let shown = |channel: &str| {
+            let mut member = member(channel, "ann");
+            member["channel_sid"] = json!(sid("CH", channel));
+            member
         };
-        let within =
+        let path =
             |channel: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", channel)});
-        let of = |channel: &str, digit: &str| {
-            let mut path = within(channel);
-            path["Sid"] = json!(sid("MB", digit));
+        let to_first = |channel: &str| {
+            let mut path = path(channel);
+            path["Sid"] = json!(sid("MB", "1"));
             path
         };
-        let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
         let two = |operation: &str| {
             Example::for_rule("chat", json!({"of": operation}))
-                .answered("create-member", within("1"), member("1", "1"))
-                .answered("create-member", within("2"), member("2", "2"))
+                .answered("create-member", path("1"), shown("1"))
+                .answered("create-member", path("2"), shown("2"))
         };
-        let fetched =
-            two("chat/fetch-member").answered("fetch-member", of("1", "1"), member("1", "1"));
-        let list = |channel: &str, members: Value| {
-            two("chat/read-members").answered("read-members", within(channel), page(members))
+        let fetched = two("chat/fetch-member").answered("fetch-member", to_first("1"), shown("1"));
+        let list = |shown: Value| {
+            let listed = page("members", json!([shown]));
+            two("chat/read-members").answered("read-members", path("1"), listed)
         };
         vec![
+            fetched.refused("fetch-member", to_first("2")).passes(),
             fetched
-                .clone()
-                .refused("fetch-member", of("2", "1"))
-                .passes(),
-            fetched
-                .clone()
-                .answered("fetch-member", of("2", "1"), member("1", "1"))
+                .answered("fetch-member", to_first("2"), shown("1"))
                 .fails(""),
             fetched.not_judged(),
-            list("1", json!([member("1", "1")])).passes(),
-            list("1", json!([member("2", "2")])).fails("/members/0"),
+            list(shown("1")).passes(),
+            list(shown("2")).fails("/members/0"),
         ]
     }
 }
@@ -130,11 +119,12 @@ fn evaluate_request(
             (accepted, None)
         }
     };
-    let wrong = found.then(|| Fact {
-        kind: "wrong-parent",
-        expected: format!("nothing there: it belongs to {}", belongs(context, id)),
-        actual: format!("{} found", history.resources.get(id).shown()),
-        ..Fact::default()
+    let wrong = found.then(|| {
+        Fact::new(
+            "wrong-parent",
+            format!("nothing there: it belongs to {}", belongs(context, id)),
+            format!("{} found", history.resources.get(id).shown()),
+        )
     });
     let earlier = history
         .resources
@@ -145,7 +135,7 @@ fn evaluate_request(
     let others = earlier.into_iter().chain(witness).map(Site::Exchange);
     let sites = Sites::collect(others.chain([site]));
     if let Some(sites) = sites {
-        verdicts.instance(rule, sites).conclude(wrong);
+        verdicts.conclude(rule, sites, wrong);
     }
 }
 
@@ -178,16 +168,12 @@ fn survives(
 fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
     let bound = &history.path_bindings[index];
-    let kind = bound
-        .shown_type
-        .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
-    let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+    let about = bound.shown_type.and_then(|shown| context.about(shown));
+    let identity = about.and_then(|about| about.identity.as_ref());
     let Some(key) = identity.and_then(|identity| identity.key.first()) else {
         return;
     };
-    let of = kind
-        .and_then(|kind| kind.annotations.of())
-        .unwrap_or_default();
+    let of = about.and_then(Annotations::of).unwrap_or_default();
     let (mut items, mut foreign) = (Vec::new(), None);
     for (id, resource) in history.resources.of_kind(of) {
         let is_own = history.is_under(id, &bound.parents);
@@ -218,12 +204,11 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
         return;
     }
     let wrong = wrong.map(|&(id, item, _)| {
-        let fact = Fact {
-            kind: "wrong-parent",
-            expected: format!("nothing of {}", belongs(context, id)),
-            actual: format!("{} in the list", history.resources.get(id).shown()),
-            ..Fact::default()
-        };
+        let fact = Fact::new(
+            "wrong-parent",
+            format!("nothing of {}", belongs(context, id)),
+            format!("{} in the list", history.resources.get(id).shown()),
+        );
         (item.site(""), fact)
     });
     if wrong
@@ -232,5 +217,5 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
     {
         return;
     }
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }

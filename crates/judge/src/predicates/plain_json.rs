@@ -57,17 +57,12 @@ impl Predicate for PlainJson {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::for_rule("media", json!({}));
-        let media = json!({"sid": "ME1"});
-        let mark = Note::ByteOrderMark;
+        let rule = Example::for_rule("media", json!({}));
+        let shown = |kind: &str| rule.payload(kind, json!({"sid": "ME1"}));
         vec![
-            scene.clone().payload("media/media", media.clone()).passes(),
-            scene
-                .clone()
-                .payload("media/media", media.clone())
-                .noted(mark)
-                .fails(""),
-            scene.payload("flow/flow", media).not_judged(),
+            shown("media/media").passes(),
+            shown("media/media").noted(&Note::ByteOrderMark).fails(""),
+            shown("flow/flow").not_judged(),
         ]
     }
 }
@@ -84,12 +79,12 @@ fn evaluate(
     for note in notes {
         let (pointer, fact) = fact(note);
         if !is_reported(verdicts, place, note) {
-            verdicts.instance(rule, site(pointer)).conclude(Some(fact));
+            verdicts.conclude(rule, site(pointer), Some(fact));
             is_plain = false;
         }
     }
     if is_plain {
-        verdicts.instance(rule, site("")).conclude(None);
+        verdicts.conclude(rule, site(""), None);
     }
 }
 

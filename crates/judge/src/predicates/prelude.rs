@@ -3,12 +3,13 @@
 pub(super) use crate::change::Change;
 pub(super) use crate::context::{Context, Representation};
 #[cfg(test)]
-pub(super) use crate::examples::{Example, ExampleBuilder};
+pub(super) use crate::examples::{Example, ExampleBuilder, in_channel, member, page, service, sid};
 pub(super) use crate::mutation::Mutation;
 pub(super) use crate::predicate::{Need, Predicate};
 pub(super) use crate::sites::{Site, Sites};
 pub(super) use crate::verdicts::{Fact, Vacuity, Verdicts};
 pub(super) use conformant_base::json;
+pub(super) use conformant_rulebook::annotations::Annotations;
 pub(super) use conformant_rulebook::{
     AppliesTo, Model, Operation, PayloadRule, References, Rule, Subject,
 };

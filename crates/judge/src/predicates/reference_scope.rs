@@ -65,38 +65,27 @@ impl Predicate for ReferenceScope {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let role = |service: &str, digit: &str| {
-            json!({
-                "sid": sid("RL", digit), "account_sid": "AC1", "service_sid": sid("IS", service),
-                "friendly_name": "a", "type": "channel", "permissions": [], "date_created": "",
-                "date_updated": "", "url": "",
-            })
+        let in_service = |digit: &str| json!({"ServiceSid": sid("IS", digit)});
+        let role = |scene: &ExampleBuilder, digit: &str| {
+            let role = json!({"sid": sid("RL", digit), "service_sid": sid("IS", digit)});
+            scene.answered("create-role", in_service(digit), role)
         };
-        let user = |role: &str| {
-            json!({
-                "sid": sid("US", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-                "attributes": "{}", "friendly_name": "a", "role_sid": sid("RL", role),
-                "identity": "a", "is_online": null, "is_notifiable": null, "date_created": "",
-                "date_updated": "", "joined_channels_count": 0, "links": {}, "url": "",
-            })
-        };
-        let within = |service: &str| json!({"ServiceSid": sid("IS", service)});
         let shown = json!([{"kind": "chat/user", "at": "/role_sid"}]);
-        let of_one = Example::for_rule("chat", json!({"shown": shown, "to": "chat/role"}))
-            .answered("create-role", within("1"), role("1", "1"));
-        let of_two = of_one
-            .clone()
-            .answered("create-role", within("2"), role("2", "2"));
-        let ann = json!({"ServiceSid": sid("IS", "1"), "Identity": "a"});
-        let given = |scene: ExampleBuilder, role: &str| {
-            scene.answered("create-user", ann.clone(), user(role))
+        let rule = Example::for_rule("chat", json!({"shown": shown, "to": "chat/role"}));
+        let of_one = role(&rule, "1");
+        let of_two = role(&of_one, "2");
+        let given = |scene: &ExampleBuilder, role: &str| {
+            let ann = json!({"ServiceSid": sid("IS", "1"), "Identity": "ann"});
+            let user = json!({
+                "sid": sid("US", "1"), "service_sid": sid("IS", "1"), "role_sid": sid("RL", role),
+            });
+            scene.answered("create-user", ann, user)
         };
         vec![
-            given(of_two.clone(), "1").passes(),
-            given(of_two.clone(), "2").fails("/role_sid"),
-            given(of_two, "3").not_judged(),
-            given(of_one, "1").not_judged(),
+            given(&of_two, "1").passes(),
+            given(&of_two, "2").fails("/role_sid"),
+            given(&of_two, "3").not_judged(),
+            given(&of_one, "1").not_judged(),
         ]
     }
 }
@@ -137,14 +126,7 @@ impl ReferenceScope {
         // An invalid id for a mutation.
         let mut others = history.resources.of_kind(&self.to);
         let foreign = others.find_map(|(other, resource)| {
-            let key = context
-                .rulebook
-                .kinds
-                .get(&self.to)?
-                .annotations
-                .identity
-                .as_ref()?;
-            let key = key.key.first()?;
+            let key = context.identity(&self.to)?.key.first()?;
             let shown = resource
                 .observations
                 .iter()
@@ -155,12 +137,13 @@ impl ReferenceScope {
             verdicts.record_vacuous(rule, Vacuity::Alone);
             return;
         };
-        let wrong = (!is_own).then(|| Fact {
-            kind: "wrong-scope",
-            expected: "what belongs to the same scope".to_owned(),
-            actual: format!("{named}, which is of another one"),
-            ..Fact::default()
+        let wrong = (!is_own).then(|| {
+            Fact::new(
+                "wrong-scope",
+                "what belongs to the same scope",
+                format!("{named}, which is of another one"),
+            )
         });
-        verdicts.instance(rule, [foreign, site]).conclude(wrong);
+        verdicts.conclude(rule, [foreign, site], wrong);
     }
 }

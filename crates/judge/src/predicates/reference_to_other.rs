@@ -25,8 +25,7 @@ impl Predicate for ReferenceToOther {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let kind = context.rulebook.kinds.get(&self.kind);
-        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+        let identity = context.identity(&self.kind);
         let Some(key) = identity.and_then(|identity| identity.key.first()) else {
             return;
         };
@@ -39,29 +38,31 @@ impl Predicate for ReferenceToOther {
             let (Some(own), Some(named)) = (names(key), names(&self.at)) else {
                 continue;
             };
-            let wrong = (own == named).then(|| Fact {
-                kind: "names-itself",
-                expected: "another resource".to_owned(),
-                actual: format!("{named}, the resource itself"),
-                ..Fact::default()
+            let wrong = (own == named).then(|| {
+                Fact::new(
+                    "names-itself",
+                    "another resource",
+                    format!("{named}, the resource itself"),
+                )
             });
             let sites = [shown.site(key), shown.site(&self.at)];
-            verdicts.instance(rule, sites).conclude(wrong);
+            verdicts.conclude(rule, sites, wrong);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "flow/step";
-        let parameters = json!({"kind": kind, "at": "/parent_step_sid", "other": true});
-        let sid = |digit: &str| format!("FT{}", digit.repeat(32));
+        let parameters = json!({"kind": "flow/step", "at": "/parent_step_sid", "other": true});
         let step = |parent: Value| {
-            let shown = json!({"sid": sid("1"), "parent_step_sid": parent});
-            Example::for_rule("flow", parameters.clone()).payload(kind, shown)
+            let rule = Example::for_rule("flow", parameters.clone());
+            rule.payload(
+                "flow/step",
+                json!({"sid": "FT1", "parent_step_sid": parent}),
+            )
         };
         vec![
-            step(json!(sid("2"))).passes(),
-            step(json!(sid("1"))).fails("/parent_step_sid"),
+            step(json!("FT2")).passes(),
+            step(json!("FT1")).fails("/parent_step_sid"),
             step(Value::Null).not_judged(),
         ]
     }

@@ -64,56 +64,39 @@ impl Predicate for ReferencedFields {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let message = |size: i64| {
-            json!({
-                "sid": sid("IM", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"), "to": sid("CH", "1"),
-                "channel_sid": sid("CH", "1"), "attributes": "{}", "date_created": "", "date_updated": null,
-                "last_updated_by": null, "was_edited": false, "from": "system", "body": "", "index": 0,
-                "type": "media", "url": "",
-                "media": {"sid": sid("ME", "1"), "size": size, "content_type": "text/plain", "filename": "a"},
-            })
+        let sent = |mut parameters: Value, size: i64| {
+            parameters["kind"] = json!("chat/message");
+            parameters["at"] = json!("/media/sid");
+            parameters["with"] = json!("media/media");
+            let message = json!({
+                "sid": sid("IM", "1"), "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"),
+                "media": {"sid": sid("ME", "1"), "size": size},
+            });
+            let rule = Example::for_rule("chat", parameters);
+            rule.answered("create-message", in_channel(json!({})), message)
         };
-        let media = |message: Value| {
-            json!({
-                "sid": sid("ME", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"), "size": 5,
-                "date_created": "", "date_updated": null, "content_type": "text/plain", "file_name": "a",
-                "author": null, "url": "", "links": {}, "message_sid": message, "channel_sid": null,
-            })
-        };
-        let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
-        let sends = |parameters: &Value, size: i64| {
-            Example::for_rule("chat", parameters.clone()).answered(
-                "create-message",
-                path.clone(),
-                message(size),
-            )
-        };
-        let fetched = |scene: ExampleBuilder, message: Value| {
+        let fetched = |scene: &ExampleBuilder, message: Value| {
             let path = json!({"ChatServiceSid": sid("IS", "1"), "MediaSid": sid("ME", "1")});
-            scene
-                .of_service("media")
-                .answered("fetch-media", path, media(message))
+            let media = json!({
+                "sid": sid("ME", "1"), "service_sid": sid("IS", "1"), "size": 5, "message_sid": message,
+            });
+            let scene = scene.of_service("media");
+            scene.answered("fetch-media", path, media)
         };
-        let late = |scene: ExampleBuilder| {
-            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
-        };
-        let size = json!({
-            "kind": "chat/message", "at": "/media/sid", "with": "media/media", "same": {"/media/size": "/size"},
-        });
-        let back = json!({
-            "kind": "chat/message", "at": "/media/sid", "with": "media/media", "same": {"/sid": "/message_sid"},
-            "follows": true,
-        });
-        let (none, its, other) = (Value::Null, json!(sid("IM", "1")), json!(sid("IM", "2")));
+        let with_size = |size: i64| sent(json!({"same": {"/media/size": "/size"}}), size);
+        let back = sent(
+            json!({"same": {"/sid": "/message_sid"}, "follows": true}),
+            5,
+        );
+        let (its, other) = (json!(sid("IM", "1")), json!(sid("IM", "2")));
         vec![
-            fetched(sends(&size, 5), none.clone()).passes(),
-            fetched(sends(&size, 6), none.clone()).fails("/media/size"),
-            sends(&size, 6).not_judged(),
-            fetched(late(sends(&back, 5)), its).passes(),
-            fetched(late(sends(&back, 5)), other).fails("/message_sid"),
-            fetched(late(sends(&back, 5)), none.clone()).fails("/message_sid"),
-            fetched(sends(&back, 5), none).not_judged(),
+            fetched(&with_size(5), Value::Null).passes(),
+            fetched(&with_size(6), Value::Null).fails("/media/size"),
+            with_size(6).not_judged(),
+            fetched(&back.late(), its).passes(),
+            fetched(&back.late(), other).fails("/message_sid"),
+            fetched(&back.late(), Value::Null).fails("/message_sid"),
+            fetched(&back, Value::Null).not_judged(),
         ]
     }
 }
@@ -160,15 +143,8 @@ impl ReferencedFields {
                     continue;
                 }
                 let (expected, actual) = if self.follows { (a, b) } else { (b, a) };
-                let fact = Fact {
-                    kind: "disagrees",
-                    expected: json::short(expected),
-                    actual: json::short(actual),
-                    ..Fact::default()
-                };
-                verdicts
-                    .instance(rule, [beside, site])
-                    .conclude((!is_same).then_some(fact));
+                let fact = Fact::new("disagrees", json::short(expected), json::short(actual));
+                verdicts.conclude(rule, [beside, site], (!is_same).then_some(fact));
             }
         }
     }

@@ -168,12 +168,7 @@ impl Predicate for RegistrationIdentity {
                 true => format!("user {}, as before", other.user),
                 false => format!("another user than {}", other.user),
             };
-            let fact = Fact {
-                kind: "user",
-                expected,
-                actual: format!("user {}", later.user),
-                ..Fact::default()
-            };
+            let fact = Fact::new("user", expected, format!("user {}", later.user));
             verdicts
                 .instance(rule, [other.site.clone(), later.site.clone()])
                 .after(other.site.exchange(context.evidence))
@@ -185,10 +180,11 @@ impl Predicate for RegistrationIdentity {
     fn examples() -> Vec<Example> {
         const CREATE: &str = "create-user";
         const POLL: &str = "poll-registration-status";
-        let scene = |differs: &str| {
+        const USER: &str = "/user/id";
+        let rule = |differs: &str| {
             let create = json!({
                 "operation": CREATE, "email": "user[email]", "phone": "user[cellphone]",
-                "country": "user[country_code]", "format": "FORMAT", "at": "/user/id",
+                "country": "user[country_code]", "format": "FORMAT", "at": USER,
             });
             let scan = json!({
                 "show": "announce_registration", "scan": "scan_registration", "code": "qr",
@@ -198,56 +194,57 @@ impl Predicate for RegistrationIdentity {
             let change = json!({
                 "hook": "change_phone", "user": "auth_id", "phone": "cellphone", "country": "country_code",
             });
-            Example::for_rule(
-                "auth",
-                json!({"differs": differs, "create": create, "scan": scan, "change": change}),
-            )
+            let parameters =
+                json!({"differs": differs, "create": create, "scan": scan, "change": change});
+            Example::for_rule("auth", parameters)
         };
-        let with = |scene: ExampleBuilder, email: &str, phone: &str, id: u64| {
+        let with = |scene: &ExampleBuilder, email: &str, phone: &str, id: u64| {
             let sent = json!({
                 "FORMAT": "json", "user[email]": email, "user[cellphone]": phone, "user[country_code]": "1",
             });
-            let answer = json!({"message": "", "user": {"id": id}, "success": true});
-            scene.answered(CREATE, sent, answer)
+            scene.answered(CREATE, sent, json!({"user": {"id": id}, "success": true}))
         };
-        let two = |differs: &str, (email, phone): (&str, &str), id: u64| {
-            with(with(scene(differs), "a@x", "555-0100", 7), email, phone, id)
+        let first = |differs: &str| with(&rule(differs), "a@x", "555-0100", 7);
+        let two = |differs: &str, email: &str, phone: &str, id: u64| {
+            with(&first(differs), email, phone, id)
         };
         let both_ways = |id: u64| {
             let code = json!({"custom_user_id": "u", "qr": "q"});
             let phone = json!({"qr": "q", "cellphone": "555-0100", "country_code": "1"});
-            let sent = json!({"FORMAT": "json", "custom_user_id": "u"});
-            let answer =
+            let polled =
                 json!({"registration": {"status": "completed", "auth_id": 7}, "success": true});
-            let scanned = scene("way")
+            let scanned = rule("way")
                 .hook("announce_registration", code, json!({}))
                 .hook("scan_registration", phone, json!({"registered": true}))
-                .answered(POLL, sent, answer);
-            with(scanned, "a@x", "5550100", id)
+                .answered(
+                    POLL,
+                    json!({"FORMAT": "json", "custom_user_id": "u"}),
+                    polled,
+                );
+            with(&scanned, "a@x", "5550100", id)
         };
         let moved = |differs: &str, phone: &str, id: u64| {
             let change = json!({"auth_id": 7, "cellphone": "555-0101", "country_code": "1"});
-            let registered = with(scene(differs), "a@x", "555-0100", 7);
-            let changed = registered.hook("change_phone", change, json!({}));
-            with(changed, "b@x", phone, id)
+            let changed = first(differs).hook("change_phone", change, json!({}));
+            with(&changed, "b@x", phone, id)
         };
         vec![
             moved("phone", "555-0100", 8).passes(),
-            moved("phone", "555-0100", 7).fails("/user/id"),
+            moved("phone", "555-0100", 7).fails(USER),
             moved("email", "555-0101", 7).passes(),
-            moved("email", "555-0101", 8).fails("/user/id"),
-            two("email", ("b@x", "555-0100"), 7).passes(),
-            two("email", ("b@x", "555-0100"), 8).fails("/user/id"),
-            two("spelling", ("a@x", "5550100"), 7).passes(),
-            two("spelling", ("a@x", "5550100"), 8).fails("/user/id"),
-            two("phone", ("b@x", "555-0101"), 8).passes(),
-            two("phone", ("b@x", "555-0101"), 7).fails("/user/id"),
+            moved("email", "555-0101", 8).fails(USER),
+            two("email", "b@x", "555-0100", 7).passes(),
+            two("email", "b@x", "555-0100", 8).fails(USER),
+            two("spelling", "a@x", "5550100", 7).passes(),
+            two("spelling", "a@x", "5550100", 8).fails(USER),
+            two("phone", "b@x", "555-0101", 8).passes(),
+            two("phone", "b@x", "555-0101", 7).fails(USER),
             // The same person may have a new phone.
-            two("phone", ("a@x", "555-0101"), 7).not_judged(),
-            scene("email").not_judged(),
+            two("phone", "a@x", "555-0101", 7).not_judged(),
+            rule("email").not_judged(),
             both_ways(7).passes(),
-            both_ways(8).fails("/user/id"),
-            two("way", ("b@x", "555-0100"), 8).not_judged(),
+            both_ways(8).fails(USER),
+            two("way", "b@x", "555-0100", 8).not_judged(),
         ]
     }
 }

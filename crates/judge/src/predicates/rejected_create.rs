@@ -35,21 +35,17 @@ impl Predicate for RejectedCreate {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        let is_of = |write: &&Write<'_>| {
-            let exchange = write.exchange().map(|index| context.seen[index].exchange);
-            exchange.is_some_and(|e| e.service == rule.service && e.operation == self.of.id())
-        };
+
         let outcome = if self.once {
             Outcome::Done
         } else {
             Outcome::Refused
         };
-        let asked = history.writes.iter().filter(|w| w.outcome == outcome);
+        let writes = context.writes_of(&rule.service, self.of.id());
         let mut judged: Vec<usize> = Vec::new();
-        for write in asked.filter(is_of) {
+        for (_, write) in writes.filter(|(_, write)| write.outcome == outcome) {
             let mut lists = history.lists.iter().filter(|list| {
-                let kind = context.rulebook.kinds.get(list.item_type);
-                let shown = kind.and_then(|kind| kind.annotations.of());
+                let shown = context.about(list.item_type).and_then(Annotations::of);
                 shown.is_some()
                     && shown == write.kind
                     && list.parents == write.parents
@@ -71,60 +67,47 @@ impl Predicate for RejectedCreate {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let (service, channel) = (
-            format!("IS{}", "1".repeat(32)),
-            format!("CH{}", "1".repeat(32)),
+        let made = |once: bool| {
+            let rule = Example::for_rule("chat", json!({"of": "chat/create-member", "once": once}));
+            rule.shown("create-service", service("1", "a")).answered(
+                "create-member",
+                in_channel(json!({})),
+                member("1", "1"),
+            )
+        };
+        let listed = |scene: &ExampleBuilder, digits: &[&str]| {
+            let members: Vec<Value> = digits.iter().map(|digit| member(digit, digit)).collect();
+            scene.answered(
+                "read-members",
+                in_channel(json!({})),
+                page("members", members),
+            )
+        };
+        let refused =
+            |scene: &ExampleBuilder| scene.refused("create-member", in_channel(json!({})));
+        let again = |once: bool| {
+            let listed = listed(&made(once), &["1"]);
+            listed.answered("create-member", in_channel(json!({})), member("2", "2"))
+        };
+        let once = refused(&listed(&made(false), &["1"]));
+        let unlisted = refused(&listed(&made(false), &[]));
+        let twice = refused(&again(false));
+        let copied = page(
+            "members",
+            json!([member("1", "1"), member("4", "2"), member("2", "2")]),
         );
-        let member = |digit: &str| {
-            json!({
-                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
-                "service_sid": service, "identity": digit, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
-        };
-        let path = json!({"ServiceSid": service, "ChannelSid": channel});
-        let listed = |scene: ExampleBuilder, members: Value| {
-            let page =
-                json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
-            scene.answered("read-members", path.clone(), page)
-        };
-        let made = Example::for_rule("chat", json!({"of": "chat/create-member"}))
-            .answered("create-service", json!({}), json!({"sid": service}))
-            .answered("create-member", path.clone(), member("1"));
-        let refused = |scene: ExampleBuilder| scene.refused("create-member", path.clone());
-        let once = refused(listed(made.clone(), json!([member("1")])));
-        let again = |is_once: bool| {
-            let parameters = json!({"of": "chat/create-member", "once": is_once});
-            let scene = Example::for_rule("chat", parameters)
-                .answered("create-service", json!({}), json!({"sid": service}))
-                .answered("create-member", path.clone(), member("1"));
-            listed(scene, json!([member("1")])).answered("create-member", path.clone(), member("2"))
-        };
-        let mut copy = member("2");
-        copy["sid"] = json!(format!("MB{}", "4".repeat(32)));
         vec![
-            listed(once.clone(), json!([member("1")])).passes(),
-            listed(once, json!([member("1"), member("2")])).fails("/members/1"),
-            listed(
-                refused(listed(made.clone(), json!([]))),
-                json!([member("1")]),
-            )
-            .not_judged(),
-            listed(refused(made.clone()), json!([member("1")])).not_judged(),
-            listed(again(true), json!([member("1"), member("2")])).passes(),
-            listed(again(true), json!([member("1"), member("2"), member("3")])).fails("/members/2"),
-            listed(again(false), json!([member("1"), member("2"), member("3")])).not_judged(),
-            listed(
-                refused(again(false)),
-                json!([member("1"), copy, member("2")]),
-            )
-            .passes(),
-            listed(
-                refused(again(false)),
-                json!([member("1"), member("2"), member("3")]),
-            )
-            .fails("/members/2"),
+            listed(&once, &["1"]).passes(),
+            listed(&once, &["1", "2"]).fails("/members/1"),
+            listed(&unlisted, &["1"]).not_judged(),
+            listed(&refused(&made(false)), &["1"]).not_judged(),
+            listed(&again(true), &["1", "2"]).passes(),
+            listed(&again(true), &["1", "2", "3"]).fails("/members/2"),
+            listed(&again(false), &["1", "2", "3"]).not_judged(),
+            twice
+                .answered("read-members", in_channel(json!({})), copied)
+                .passes(),
+            listed(&twice, &["1", "2", "3"]).fails("/members/2"),
         ]
     }
 
@@ -177,18 +160,11 @@ fn evaluate_lists(
         None => false,
     };
     let key = context
-        .rulebook
-        .kinds
-        .get(after.item_type)
-        .and_then(|kind| {
-            let identity = kind.annotations.identity.as_ref()?;
-            identity.key.first().cloned()
-        });
+        .identity(after.item_type)
+        .and_then(|identity| identity.key.first());
+    let key = key.map_or("", String::as_str);
     let shown = |item: &Item| &context.representations[item.representation];
-    let items = after
-        .items
-        .iter()
-        .map(|item| shown(item).site(key.as_deref().unwrap_or_default()));
+    let items = after.items.iter().map(|item| shown(item).site(key));
     let Some(sites) = Sites::collect(items) else {
         verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
@@ -200,29 +176,28 @@ fn evaluate_lists(
     };
     let is_copy = |item: &&Item| {
         let mut accepted = after.items.iter().filter(is_made_between);
-        let key = key.as_deref().unwrap_or_default();
+
         write.outcome == Outcome::Refused
             && accepted.any(|made| is_copy_of(shown(made).value, shown(item).value, key))
     };
     let mut extra = after.items.iter().filter(is_new);
     let wrong = extra.find(|item| !is_copy(item)).map(|item| {
-        let fact = Fact {
-            kind: if write.outcome == Outcome::Done {
+        let fact = Fact::new(
+            if write.outcome == Outcome::Done {
                 "made-twice"
             } else {
                 "made-though-refused"
             },
-            expected: "nothing that was not made".to_owned(),
-            actual: if write.outcome == Outcome::Done {
+            "nothing that was not made",
+            if write.outcome == Outcome::Done {
                 "one more than was made".to_owned()
             } else {
                 "one more after a refusal".to_owned()
             },
-            ..Fact::default()
-        };
+        );
         (shown(item).site(""), fact)
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts.conclude_at(rule, sites, wrong);
 }
 
 /// Whether two representations differ only in their keys, also within addresses, and in times. `key` is a pointer.

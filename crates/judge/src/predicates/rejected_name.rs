@@ -35,15 +35,11 @@ impl Predicate for RejectedName {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        for write in &history.writes {
-            let Some(index) = write.exchange() else {
-                continue;
-            };
+        for (index, write) in context.writes_of(&rule.service, &self.operation) {
             let exchange = context.seen[index].exchange;
-            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
             let is_refused = write.outcome == Outcome::Refused && write.does == Action::Makes;
             let name = exchange.sent.get(&self.parameter).map(as_text);
-            if let Some(name) = name.filter(|name| is_this && is_refused && !name.is_empty())
+            if let Some(name) = name.filter(|name| is_refused && !name.is_empty())
                 && history.path_bindings[index]
                     .scope()
                     .is_some_and(|scope| history.is_exclusive(scope))
@@ -59,66 +55,35 @@ impl Predicate for RejectedName {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
-        let parameters = json!({
-            "operation": "create-channel", "parameter": "UniqueName", "path": "ChannelSid", "max": 2,
-        });
-        let channel = json!({
-            "sid": sid("CH"), "account_sid": "AC1", "service_sid": sid("IS"),
-            "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
-            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
-            "messages_count": 0, "url": "", "links": {},
-        });
-        let scene = |parameters: Value| {
-            let sent = json!({"ServiceSid": sid("IS")});
-            Example::for_rule("chat", parameters).answered("create-channel", sent, channel.clone())
+        let named = |name: &str| json!({"ServiceSid": sid("IS", "1"), "UniqueName": name});
+        let made = |scene: &ExampleBuilder, digit: &str, name: &str| {
+            let channel = json!({"sid": sid("CH", digit), "service_sid": sid("IS", "1"), "unique_name": name});
+            scene.answered("create-channel", named(name), channel)
         };
-        let refused = scene(parameters).refused(
-            "create-channel",
-            json!({"ServiceSid": sid("IS"), "UniqueName": "abc"}),
-        );
-        let at = |name: &str| json!({"ServiceSid": sid("IS"), "ChannelSid": name});
-        let page = json!({"members": [], "meta": {"next_page_url": null, "key": "members"}});
-        let found = |name: &str| {
-            let scene = refused.clone();
-            scene.answered("read-members", at(name), page.clone())
+        let of = |mut parameters: Value| {
+            parameters["operation"] = json!("create-channel");
+            parameters["parameter"] = json!("UniqueName");
+            parameters["path"] = json!("ChannelSid");
+            made(&Example::for_rule("chat", parameters), "1", "")
         };
-        // The list is there, so that a change can have it response.
-        let good = scene(json!({
-            "operation": "create-channel", "parameter": "UniqueName", "path": "ChannelSid",
-        }))
-        .answered("read-members", at("other"), page.clone())
-        .refused(
-            "create-channel",
-            json!({"ServiceSid": sid("IS"), "UniqueName": "abc"}),
-        );
-        let free = json!({
-            "operation": "create-channel", "parameter": "UniqueName", "path": "ChannelSid", "free": true,
-        });
-        let named = |name: &str| json!({"ServiceSid": sid("IS"), "UniqueName": name});
-        let wrong = json!({"ServiceSid": sid("IS"), "UniqueName": "abc", "Type": "other"});
-        let made = |digit: &str, name: &str| {
-            let mut made = channel.clone();
-            made["sid"] = json!(format!("CH{}", digit.repeat(32)));
-            made["unique_name"] = json!(name);
-            made
+        let found = |scene: &ExampleBuilder, name: &str| {
+            let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": name});
+            scene.answered("read-members", path, page("members", json!([])))
         };
-        let twin = scene(free)
-            .answered("create-channel", named("first"), made("2", "first"))
-            .refused("create-channel", wrong);
-        let again = twin.clone();
+        let refused = of(json!({"max": 2})).refused("create-channel", named("abc"));
+        // The list is there, so that a mutation can use its response.
+        let good = found(&of(json!({})), "other").refused("create-channel", named("abc"));
+        let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": "abc"});
+        let wrong = json!({"ServiceSid": sid("IS", "1"), "UniqueName": "abc", "Type": "other"});
+        let twin = made(&of(json!({"free": true})), "2", "first").refused("create-channel", wrong);
         vec![
-            again
-                .answered("create-channel", named("abc"), made("3", "abc"))
-                .passes(),
-            twin.clone()
-                .refused("create-channel", named("abc"))
-                .fails(""),
+            made(&twin, "3", "abc").passes(),
+            twin.refused("create-channel", named("abc")).fails(""),
             twin.not_judged(),
-            good.refused("read-members", at("abc")).passes(),
-            found("abc").fails(""),
-            found("ab").fails(""),
-            found("a").not_judged(),
+            good.refused("read-members", path).passes(),
+            found(&refused, "abc").fails(""),
+            found(&refused, "ab").fails(""),
+            found(&refused, "a").not_judged(),
             refused.not_judged(),
         ]
     }
@@ -173,15 +138,14 @@ impl RejectedName {
         {
             return;
         }
-        let fact = is_rejected(later).then(|| Fact {
-            kind: "refused-and-taken",
-            expected: format!("{name} to be free: the request that named it first was rejected"),
-            actual: "rejected".to_owned(),
-            ..Fact::default()
+        let fact = is_rejected(later).then(|| {
+            Fact::new(
+                "refused-and-taken",
+                format!("{name} to be free: the request that named it first was rejected"),
+                "rejected",
+            )
         });
-        verdicts
-            .instance(rule, [Site::Exchange(refused), site])
-            .conclude(fact);
+        verdicts.conclude(rule, [Site::Exchange(refused), site], fact);
     }
 
     fn evaluate_name(
@@ -228,15 +192,14 @@ impl RejectedName {
                 continue;
             }
             let found = seen.acceptance == Acceptance::Accepted;
-            let fact = found.then(|| Fact {
-                kind: "refused-and-made",
-                expected: format!("nothing under {name}, whose creation was refused"),
-                actual: "something found".to_owned(),
-                ..Fact::default()
+            let fact = found.then(|| {
+                Fact::new(
+                    "refused-and-made",
+                    format!("nothing under {name}, whose creation was refused"),
+                    "something found",
+                )
             });
-            verdicts
-                .instance(rule, [Site::Exchange(refused), site])
-                .conclude(fact);
+            verdicts.conclude(rule, [Site::Exchange(refused), site], fact);
         }
     }
 }

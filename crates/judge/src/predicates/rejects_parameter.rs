@@ -75,9 +75,7 @@ impl Predicate for RejectsParameter {
                         ),
                     };
                     let accepted = *found == Acceptance::Accepted;
-                    verdicts
-                        .instance(rule, site)
-                        .conclude(accepted.then_some(fact));
+                    verdicts.conclude(rule, site, accepted.then_some(fact));
                 }
             }
         }
@@ -85,43 +83,36 @@ impl Predicate for RejectsParameter {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let of = |how: Value| {
-            let mut parameters =
-                json!({"operation": "create-execution", "parameter": "Parameters"});
-            if let (Some(all), Value::Object(how)) = (parameters.as_object_mut(), how) {
-                all.extend(how);
-            }
+        const CREATE: &str = "create-execution";
+        let rule = |mut parameters: Value| {
+            parameters["operation"] = json!(CREATE);
+            parameters["parameter"] = json!("Parameters");
             Example::for_rule("flow", parameters)
         };
         let sent =
-            |value: Value| json!({"FlowSid": "FW1", "To": "a", "From": "b", "Parameters": value});
-        let execution = json!({
-            "sid": "FN1", "account_sid": "", "flow_sid": "FW1", "contact_sid": "", "context": {},
-            "contact_channel_address": "", "status": "active", "date_created": "", "date_updated": "",
-            "url": "", "links": {},
-        });
-        let list = json!([{"url": "https://a"}, {"url": "http://b"}]);
-        let like = json!({"at": "/*/url", "like": "^https://"});
-        let refused =
-            |scene: ExampleBuilder, value: Value| scene.refused("create-execution", sent(value));
-        let taken = |scene: ExampleBuilder, value: Value| {
-            scene.answered("create-execution", sent(value), execution.clone())
-        };
-        // What it takes for a change that has the request accepted.
-        let good = |how: Value| {
-            of(how).answered(
-                "create-execution",
-                sent(json!([{"url": "https://a"}])),
-                execution.clone(),
+            |value: &Value| json!({"FlowSid": "FW1", "To": "a", "From": "b", "Parameters": value});
+        let taken = |scene: &ExampleBuilder, value: &Value| {
+            scene.answered(
+                CREATE,
+                sent(value),
+                json!({"sid": "FN1", "flow_sid": "FW1"}),
             )
         };
+        // An accepted request, so that a mutation can use its response.
+        let refused = |scene: &ExampleBuilder, value: &Value| {
+            let good = taken(scene, &json!([{"url": "https://a"}]));
+            good.refused(CREATE, sent(value))
+        };
+        let list = json!([{"url": "https://a"}, {"url": "http://b"}]);
+        let is_json = rule(json!({"json": true}));
+        let like = rule(json!({"at": "/*/url", "like": "^https://"}));
         vec![
-            refused(good(json!({"json": true})), json!("{")).passes(),
-            taken(of(json!({"json": true})), json!("{")).fails(""),
-            taken(of(json!({"json": true})), json!("{}")).not_judged(),
-            taken(of(like.clone()), list.clone()).fails(""),
-            refused(good(like), list.clone()).passes(),
-            taken(of(json!({"at": "/*/url", "holds": "https://c"})), list).fails(""),
+            refused(&is_json, &json!("{")).passes(),
+            taken(&is_json, &json!("{")).fails(""),
+            taken(&is_json, &json!("{}")).not_judged(),
+            taken(&like, &list).fails(""),
+            refused(&like, &list).passes(),
+            taken(&rule(json!({"at": "/*/url", "holds": "https://c"})), &list).fails(""),
         ]
     }
 }

@@ -58,13 +58,14 @@ impl Predicate for RequestedFormat {
             let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
             let is_xml = text.next() == Some(&b'<');
             let got = if is_xml { "xml" } else { "json" };
-            let instance = verdicts.instance(rule, Site::Exchange(index));
-            instance.conclude((got != asked).then(|| Fact {
-                kind: "format",
-                expected: format!("{asked}, as {} asks", self.parameter),
-                actual: got.to_owned(),
-                ..Fact::default()
-            }));
+            let fact = (got != asked).then(|| {
+                Fact::new(
+                    "format",
+                    format!("{asked}, as {} asks", self.parameter),
+                    got.to_owned(),
+                )
+            });
+            verdicts.conclude(rule, Site::Exchange(index), fact);
         }
     }
 
@@ -77,55 +78,21 @@ impl Predicate for RequestedFormat {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::for_rule("auth", json!({"parameter": "FORMAT"}));
-        let asked = |format: &str| json!({"FORMAT": format});
-        let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
+        let rule = Example::for_rule("auth", json!({"parameter": "FORMAT"}));
+        let shown = |format: &str| {
+            let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
+            rule.written("create-user", json!({"FORMAT": format}), user)
+        };
+        let refused = rule.refused("create-user", json!({"FORMAT": "xml"}));
+        let error = "auth/user-create-error";
         vec![
-            scene
-                .clone()
-                .written("create-user", asked("json"), user)
-                .passes(),
-            scene
-                .clone()
-                .written("create-user", asked("xml"), user)
-                .fails(""),
-            scene
-                .clone()
-                .written("create-user", asked("yaml"), user)
-                .not_judged(),
-            scene
-                .clone()
-                .rejected_as(
-                    400,
-                    "create-user",
-                    asked("xml"),
-                    "auth/user-create-error",
-                    "<hash/>",
-                )
-                .passes(),
-            scene
-                .clone()
-                .rejected_as(
-                    400,
-                    "create-user",
-                    asked("xml"),
-                    "auth/user-create-error",
-                    "{}",
-                )
-                .fails(""),
-            scene
-                .clone()
-                .refused("create-user", asked("xml"))
-                .not_judged(),
-            scene
-                .rejected_as(
-                    429,
-                    "create-user",
-                    asked("xml"),
-                    "auth/user-create-error",
-                    "{}",
-                )
-                .not_judged(),
+            shown("json").passes(),
+            shown("xml").fails(""),
+            shown("yaml").not_judged(),
+            refused.rejected_as(400, error, "<hash/>").passes(),
+            refused.rejected_as(400, error, "{}").fails(""),
+            refused.not_judged(),
+            refused.rejected_as(429, error, "{}").not_judged(),
         ]
     }
 }

@@ -41,11 +41,7 @@ impl Predicate for ResourceCount {
                 .iter()
                 .filter(|observation| !observation.is_attempt())
             {
-                let about = context
-                    .rulebook
-                    .kinds
-                    .get(observation.shown_type)
-                    .map(|kind| &kind.annotations);
+                let about = context.about(observation.shown_type);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.contain(observation.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
@@ -62,53 +58,31 @@ impl Predicate for ResourceCount {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let channel = |members: u64| {
-            json!({
-                "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-                "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
-                "date_created": "", "date_updated": "", "created_by": "system", "members_count": members,
-                "messages_count": 0, "url": "", "links": {}, "messaging_service_sid": null,
-            })
-        };
-        let member = |digit: &str| {
-            json!({
-                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-                "service_sid": sid("IS", "1"), "identity": digit, "role_sid": "RL1",
-                "last_consumed_message_index": null, "last_consumption_timestamp": null,
-                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-            })
-        };
         let parameters =
             json!({"kinds": ["chat/channel", "chat/channel-v3"], "at": "/members_count"});
-        let path =
-            json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "1"});
+        let channel = |members: u64| json!({"sid": sid("CH", "1"), "service_sid": sid("IS", "1"), "members_count": members});
         let empty = Example::for_rule("chat", parameters).answered(
             "create-channel",
             json!({"ServiceSid": sid("IS", "1")}),
             channel(0),
         );
-        let made = empty
-            .clone()
-            .answered("create-member", path.clone(), member("1"));
-        let late = |scene: ExampleBuilder| {
-            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
+        let joins = |scene: &ExampleBuilder| {
+            let sent = in_channel(json!({"Identity": "1"}));
+            scene.answered("create-member", sent, member("1", "1"))
         };
-        let shown = |scene: ExampleBuilder, members: u64| {
+        let shown = |scene: &ExampleBuilder, members: u64| {
             let path =
                 json!({"ServiceSid": sid("IS", "1"), "Sid": sid("CH", "1"), "Type": "private"});
             scene.answered("update-channel-type-v3", path, channel(members))
         };
+        let joined = joins(&empty);
         vec![
-            shown(late(made.clone()), 1).passes(),
-            shown(late(made.clone()), 0).fails("/members_count"),
-            shown(made.clone(), 0).not_judged(),
-            made.not_judged(),
+            shown(&joined.late(), 1).passes(),
+            shown(&joined.late(), 0).fails("/members_count"),
+            shown(&joined, 0).not_judged(),
+            joined.not_judged(),
             // A count during the creation may include it.
-            shown(empty, 1)
-                .answered("create-member", path, member("1"))
-                .raced(2)
-                .not_judged(),
+            joins(&shown(&empty, 1)).raced(2).not_judged(),
         ]
     }
 }
@@ -191,13 +165,9 @@ impl ResourceCount {
         if got != expected && !(is_settled && is_known) {
             return;
         }
-        let fact = (got != expected).then(|| Fact {
-            kind: "count",
-            expected: expected.to_string(),
-            actual: got.to_string(),
-            ..Fact::default()
-        });
-        verdicts.instance(rule, site).conclude(fact);
+        let fact =
+            (got != expected).then(|| Fact::new("count", expected.to_string(), got.to_string()));
+        verdicts.conclude(rule, site, fact);
     }
 }
 

@@ -56,38 +56,25 @@ impl Predicate for StateAfterHook {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = format!("FW{}", "1".repeat(32));
-        let flow = |status: &str| {
-            json!({
-                "sid": sid, "account_sid": "AC1", "friendly_name": "a", "status": status, "version": 0,
-                "date_created": "", "date_updated": null, "url": "", "links": {},
-            })
+        let seen = |scene: &ExampleBuilder, status: &str| {
+            let flow = json!({"sid": sid("FW", "1"), "status": status});
+            scene.answered("fetch-flow", json!({"Sid": sid("FW", "1")}), flow)
         };
         let parameters = json!({
             "kind": "flow/flow", "at": "/status", "after": "publish_flow", "from": "draft", "is": "published",
         });
-        let draft = Example::for_rule("flow", parameters)
-            .hook("create_flow", json!({}), json!({"flow_sid": sid}))
-            .answered("fetch-flow", json!({"Sid": sid}), flow("draft"));
-        let published = draft
-            .clone()
-            .hook("publish_flow", json!({"flow_sid": sid}), json!({}));
-        let twice = published
-            .clone()
-            .hook("publish_flow", json!({"flow_sid": sid}), json!({}));
-        let seen = |scene: ExampleBuilder, status: &str| {
-            scene.answered("fetch-flow", json!({"Sid": sid}), flow(status))
-        };
-        let late = |scene: ExampleBuilder| {
-            (0..11).fold(scene, |scene, _| scene.refused("fetch-step", json!({})))
-        };
+        let flow = json!({"flow_sid": sid("FW", "1")});
+        let rule = Example::for_rule("flow", parameters);
+        let draft = seen(&rule.hook("create_flow", json!({}), flow.clone()), "draft");
+        let published = draft.hook("publish_flow", flow.clone(), json!({}));
+        let twice = published.hook("publish_flow", flow, json!({}));
         vec![
-            seen(late(published.clone()), "published").passes(),
-            seen(late(published.clone()), "draft").fails("/status"),
-            seen(published.clone(), "published").not_judged(),
-            seen(published, "draft").not_judged(),
-            seen(late(twice), "draft").not_judged(),
-            seen(draft, "draft").not_judged(),
+            seen(&published.late(), "published").passes(),
+            seen(&published.late(), "draft").fails("/status"),
+            seen(&published, "published").not_judged(),
+            seen(&published, "draft").not_judged(),
+            seen(&twice.late(), "draft").not_judged(),
+            seen(&draft, "draft").not_judged(),
         ]
     }
 }
@@ -163,13 +150,14 @@ impl StateAfterHook {
             if !would_be_reported && !write.moment.is_settled(&observation.moment) {
                 continue;
             }
-            let fact = (!follows).then(|| Fact {
-                kind: "state",
-                expected: format!("{} after {}", json::short(&self.is), self.after),
-                actual: json::short(got),
-                ..Fact::default()
+            let fact = (!follows).then(|| {
+                Fact::new(
+                    "state",
+                    format!("{} after {}", json::short(&self.is), self.after),
+                    json::short(got),
+                )
             });
-            verdicts.instance(rule, site).conclude(fact);
+            verdicts.conclude(rule, site, fact);
         }
     }
 }

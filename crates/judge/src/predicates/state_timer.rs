@@ -52,16 +52,13 @@ impl Predicate for StateTimer {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(kind) = context.rulebook.kinds.get(&self.of) else {
+        let Some(about) = context.about(&self.of) else {
             return;
         };
-        let steps = kind.annotations.steps_at(&self.at).unwrap_or_default();
+        let steps = about.steps_at(&self.at).unwrap_or_default();
+        let resources = &context.history.resources;
         for step in steps.iter().filter(|step| step.by == "time") {
-            for (_, resource) in context
-                .history
-                .resources
-                .of_kind(kind.annotations.of().unwrap_or(&self.of))
-            {
+            for (_, resource) in resources.of_kind(about.of().unwrap_or(&self.of)) {
                 let observations = resource.observations.iter();
                 for observation in
                     observations.filter(|s| s.shown_type == self.of && !s.is_attempt())
@@ -88,49 +85,37 @@ impl Predicate for StateTimer {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let uuid = "00000000-0000-4000-8000-000000000001";
-        let parameters = |aspect: &str| {
-            json!({
-                "of": "auth/approval-request-fetch", "at": "/approval_request/status", "aspect": aspect,
-                "unasked": 86_400,
-            })
-        };
-        let created = |aspect: &str, sent: Value| {
-            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
-            Example::for_rule("auth", parameters(aspect)).answered(
+        const STATUS: &str = "/approval_request/status";
+        let request = |members: Value| json!({"success": true, "approval_request": members});
+        let made = |aspect: &str, seconds: Option<u64>| {
+            let parameters = json!({
+                "of": "auth/approval-request-fetch", "at": STATUS, "aspect": aspect, "unasked": 86_400,
+            });
+            let sent = seconds.map_or(json!({}), |seconds| json!({"seconds_to_expire": seconds}));
+            let rule = Example::for_rule("auth", parameters);
+            rule.answered(
                 "create-approval-request",
                 sent,
-                answer,
+                request(json!({"uuid": "u1"})),
             )
         };
-        let made = |aspect: &str, seconds: u64| {
-            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
-            created(aspect, sent)
-        };
-        let made_without_any = |aspect: &str| {
-            created(
-                aspect,
-                json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"}),
-            )
-        };
-        let fetched = |scene: ExampleBuilder, status: &str| {
-            let shown =
-                json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
-            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
-            scene.answered("fetch-approval-request", path, shown)
+        let fetched = |aspect: &str, seconds: Option<u64>, status: &str| {
+            let path = json!({"FORMAT": "json", "PUSH_UUID": "u1"});
+            let shown = request(json!({"uuid": "u1", "status": status}));
+            made(aspect, seconds).answered("fetch-approval-request", path, shown)
         };
         vec![
-            fetched(made("not-before", 86_400), "pending").passes(),
-            fetched(made("not-before", 86_400), "expired").fails("/approval_request/status"),
-            fetched(made("not-before", 0), "expired").not_judged(),
-            fetched(made("never", 0), "pending").passes(),
-            fetched(made("never", 0), "expired").fails("/approval_request/status"),
-            fetched(made("default", 60), "expired").not_judged(),
-            fetched(made_without_any("default"), "pending").passes(),
-            fetched(made_without_any("default"), "expired").fails("/approval_request/status"),
-            fetched(made("after", 86_400), "pending").not_judged(),
-            fetched(made("after", 86_400), "approved").not_judged(),
-            made("not-before", 60).not_judged(),
+            fetched("not-before", Some(86_400), "pending").passes(),
+            fetched("not-before", Some(86_400), "expired").fails(STATUS),
+            fetched("not-before", Some(0), "expired").not_judged(),
+            fetched("never", Some(0), "pending").passes(),
+            fetched("never", Some(0), "expired").fails(STATUS),
+            fetched("default", Some(60), "expired").not_judged(),
+            fetched("default", None, "pending").passes(),
+            fetched("default", None, "expired").fails(STATUS),
+            fetched("after", Some(86_400), "pending").not_judged(),
+            fetched("after", Some(86_400), "approved").not_judged(),
+            made("not-before", Some(60)).not_judged(),
         ]
     }
 }
@@ -177,18 +162,15 @@ impl StateTimer {
         if !counts || !(is_before || is_after || is_late) || verdicts.has_finding_at(&site) {
             return;
         }
-        let fact = Fact {
-            kind: "untimely",
-            expected: match seconds {
+        let fact = Fact::new(
+            "untimely",
+            match seconds {
                 0 => format!("{expected}, for ever"),
                 _ => format!("{expected}, for it moves after {seconds} s"),
             },
-            actual: state.to_owned(),
-            ..Fact::default()
-        };
-        verdicts
-            .instance(rule, site)
-            .conclude((is_wrong || is_late).then_some(fact));
+            state.to_owned(),
+        );
+        verdicts.conclude(rule, site, (is_wrong || is_late).then_some(fact));
     }
 
     /// Whether only people lead to its state, and all their actions came after its time.
@@ -200,8 +182,8 @@ impl StateTimer {
         made: Timestamp,
         over: SignedDuration,
     ) -> bool {
-        let kind = context.rulebook.kinds.get(&self.of);
-        let steps = kind.and_then(|kind| kind.annotations.steps_at(&self.at));
+        let about = context.about(&self.of);
+        let steps = about.and_then(|about| about.steps_at(&self.at));
         let mut steps = steps.unwrap_or_default().iter();
         let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
             return false;

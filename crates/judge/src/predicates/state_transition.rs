@@ -54,50 +54,45 @@ impl Predicate for StateTransition {
                 continue;
             };
             let sites = [compared.site(&self.at), resource.site(&self.at)];
-            let instance = verdicts.instance(rule, sites);
-            instance.conclude(broken.is_some().then(|| Fact {
+            let fact = broken.is_some().then(|| Fact {
                 kind: "transition",
                 expected: format!("{before} or what follows it"),
                 actual: state.to_owned(),
                 message: format!("moved from {before} to {state}"),
-            }));
+            });
+            verdicts.conclude(rule, sites, fact);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "flow/execution";
-        let parameters = json!({
-            "kind": kind, "key": "/sid", "at": "/status",
-            "steps": [["waiting", "active"], ["active", "ended"]],
-        });
-        let scene = Example::for_rule("flow", parameters);
+        let rule = Example::for_rule(
+            "flow",
+            json!({
+                "kind": kind, "key": "/sid", "at": "/status",
+                "steps": [["waiting", "active"], ["active", "ended"]],
+            }),
+        );
         let execution = |status: &str| json!({"sid": "FN1", "status": status});
         let from = |from: &str, to: &str| {
-            let first = scene.clone().payload(kind, execution(from));
+            let first = rule.payload(kind, execution(from));
             first.payload(kind, execution(to))
         };
-        let read_at_once = |state: &str| {
-            let first = scene.clone().shown("fetch-execution", execution("ended"));
-            first.shown("fetch-execution", execution(state)).raced(2)
+        let read = |scene: &ExampleBuilder, status: &str| {
+            scene.shown("fetch-execution", execution(status))
         };
+        // Reads at the same time may show the states in any order.
+        let read_at_once = read(&read(&rule, "ended"), "active").raced(2);
         vec![
             from("active", "active").passes(),
             from("waiting", "ended").passes(),
             from("ended", "active").fails("/status"),
             from("active", "unheard-of").fails("/status"),
-            // Reads at the same time may show the states in any order.
-            read_at_once("active").not_judged(),
-            read_at_once("active")
-                .shown("fetch-execution", execution("ended"))
-                .passes(),
-            read_at_once("active")
-                .shown("fetch-execution", execution("active"))
-                .fails("/status"),
-            scene
-                .clone()
-                .payload(kind, execution("active"))
-                .not_judged(),
+            read_at_once.not_judged(),
+            read(&read_at_once, "ended").passes(),
+            read(&read_at_once, "active").fails("/status"),
+            rule.payload(kind, execution("active")).not_judged(),
         ]
     }
 }

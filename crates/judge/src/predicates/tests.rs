@@ -172,9 +172,7 @@ fn a_deletion_that_shows_what_it_ends_is_no_proof_that_it_exists() {
         let late = (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
         late.answered("read-bindings", path.clone(), page.clone())
     };
-    let deleted = fetched
-        .clone()
-        .answered("delete-binding", path.clone(), binding);
+    let deleted = fetched.answered("delete-binding", path.clone(), binding);
     for example in [
         listed(fetched).fails("/bindings"),
         listed(deleted).not_judged(),

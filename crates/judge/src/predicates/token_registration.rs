@@ -165,9 +165,8 @@ impl Predicate for TokenRegistration {
                     shown(registered)
                 ),
             };
-            verdicts
-                .instance(rule, Site::hook(event, self.codes.registered.clone()))
-                .conclude((registered != wanted).then_some(fact));
+            let fact = (registered != wanted).then_some(fact);
+            verdicts.conclude(rule, Site::hook(event, self.codes.registered.clone()), fact);
         }
     }
 
@@ -178,67 +177,58 @@ impl Predicate for TokenRegistration {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        const ANNOUNCE: &str = "announce_registration";
-        const SCAN: &str = "scan_registration";
         const REGISTERED: &str = "/registered";
-        let scene = |token: &str| {
-            let application = json!({"name": "Shop", "id": "1", "scheme": "shop", "api_key": "k"});
+        let rule = |token: &str| {
             let codes = json!({
-                "show": ANNOUNCE, "scan": SCAN, "code": "qr", "registered": REGISTERED,
-                "application": "application", "scheme": "scheme", "path": "://account?token=",
-                "key": "api_key", "type": "JWT", "user": "/context/custom_user_id",
-                "issuer": {"at": "/iss", "is": "name"},
+                "show": "announce_registration", "scan": "scan_registration", "code": "qr",
+                "registered": REGISTERED, "application": "application", "scheme": "scheme",
+                "path": "://account?token=", "key": "api_key", "type": "JWT",
+                "user": "/context/custom_user_id", "issuer": {"at": "/iss", "is": "name"},
                 "audience": {"at": "/context/auth_app_id", "is": "id"}, "lifetime": 900,
             });
-            let scene = Example::for_rule("auth", json!({"token": token, "codes": codes}));
-            scene.configured(json!({"auth": {"application": application}}))
+            let application = json!({"name": "Shop", "id": "1", "scheme": "shop", "api_key": "k"});
+            let rule = Example::for_rule("auth", json!({"token": token, "codes": codes}));
+            rule.configured(json!({"auth": {"application": application}}))
         };
-        let claims = |expires: i64| {
+        let claims = |issuer: &str, issued: i64, expires: i64| {
             json!({
-                "iss": "Shop", "iat": 0, "exp": expires,
+                "iss": issuer, "iat": issued, "exp": expires,
                 "context": {"custom_user_id": "u", "auth_app_id": "1"},
             })
         };
-        let scanned = |scene: ExampleBuilder, claims: &Value, key: &str, registered: bool| {
+        let scanned = |token: &str, claims: &Value, key: &str, registered: bool| {
             let header = json!({"alg": "HS256", "typ": "JWT"});
             let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
             let message = format!("{}.{}", part(&header), part(claims));
             let key = jsonwebtoken::EncodingKey::from_secret(key.as_bytes());
             let signature = crypto::sign(message.as_bytes(), &key, Algorithm::HS256);
-            let qr = format!(
-                "shop://account?token={message}.{}",
-                signature.unwrap_or_default()
-            );
-            let phone = json!({"qr": qr, "cellphone": "5550100", "country_code": "1"});
-            scene
-                .hook(
-                    ANNOUNCE,
-                    json!({"custom_user_id": "u", "qr": qr}),
-                    json!({}),
-                )
-                .hook(SCAN, phone, json!({"registered": registered}))
+            let signature = signature.unwrap_or_default();
+            let code = json!({"qr": format!("shop://account?token={message}.{signature}")});
+            rule(token)
+                .hook("announce_registration", code.clone(), json!({}))
+                .hook("scan_registration", code, json!({"registered": registered}))
         };
-        let mut foreign = claims(600);
-        foreign["iss"] = json!("shop");
-        let mut early = claims(600);
-        early["iat"] = json!(300);
+        let valid = |token: &str, expires: i64, registered: bool| {
+            scanned(token, &claims("Shop", 0, expires), "k", registered)
+        };
+        let foreign = claims("shop", 0, 600);
         vec![
-            scanned(scene("good"), &claims(600), "k", true).passes(),
-            scanned(scene("good"), &claims(600), "k", false).fails(REGISTERED),
-            scanned(scene("longest-lived"), &claims(900), "k", true).passes(),
-            scanned(scene("other-issuer"), &foreign, "k", false).passes(),
-            scanned(scene("other-issuer"), &foreign, "k", true).fails(REGISTERED),
-            scanned(scene("other-key"), &claims(600), "another", true).fails(REGISTERED),
+            valid("good", 600, true).passes(),
+            valid("good", 600, false).fails(REGISTERED),
+            valid("longest-lived", 900, true).passes(),
+            scanned("other-issuer", &foreign, "k", false).passes(),
+            scanned("other-issuer", &foreign, "k", true).fails(REGISTERED),
+            scanned("other-key", &claims("Shop", 0, 600), "another", true).fails(REGISTERED),
             // With two flaws, either may be the reason.
-            scanned(scene("other-issuer"), &foreign, "another", true).not_judged(),
-            scanned(scene("too-long"), &claims(901), "k", true).fails(REGISTERED),
+            scanned("other-issuer", &foreign, "another", true).not_judged(),
+            valid("too-long", 901, true).fails(REGISTERED),
             // A token of the future may be valid.
-            scanned(scene("good"), &early, "k", false).not_judged(),
+            scanned("good", &claims("Shop", 300, 600), "k", false).not_judged(),
             // Clocks differ.
-            scanned(scene("expired"), &claims(0), "k", true).not_judged(),
-            scanned(scene("just-expired"), &claims(-60), "k", true).fails(REGISTERED),
-            scanned(scene("expired"), &claims(-60), "k", true).not_judged(),
-            scanned(scene("expired"), &claims(-600), "k", true).fails(REGISTERED),
+            valid("expired", 0, true).not_judged(),
+            valid("just-expired", -60, true).fails(REGISTERED),
+            valid("expired", -60, true).not_judged(),
+            valid("expired", -600, true).fails(REGISTERED),
         ]
     }
 }

@@ -58,47 +58,33 @@ impl Predicate for UniqueName {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let channel = |service: &str, digit: &str, name: &str| {
-            json!({
-                "sid": sid("CH", digit), "account_sid": "AC1", "service_sid": sid("IS", service),
-                "friendly_name": null, "unique_name": name, "attributes": "{}", "type": "public",
-                "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
-                "messages_count": 0, "url": "", "links": {},
-            })
-        };
-        let sent = |service: &str, name: &str| json!({"ServiceSid": sid("IS", service), "UniqueName": name});
-        let of = |held: &str| {
-            let parameters = json!({
-                "operation": "create-channel", "parameter": "UniqueName", "at": "/unique_name", "held": held,
+        let made = |scene: &ExampleBuilder, (service, digit): (&str, &str), mut sent: Value| {
+            sent["ServiceSid"] = json!(sid("IS", service));
+            let channel = json!({
+                "sid": sid("CH", digit), "service_sid": sid("IS", service), "unique_name": sent["UniqueName"],
+                "friendly_name": sent["FriendlyName"],
             });
-            Example::for_rule("chat", parameters).answered(
-                "create-channel",
-                sent("1", "a"),
-                channel("1", "1", "a"),
+            scene.answered("create-channel", sent, channel)
+        };
+        let of = |held: &str, (parameter, at): (&str, &str), sent: Value| {
+            let parameters = json!({"operation": "create-channel", "parameter": parameter, "at": at, "held": held});
+            made(&Example::for_rule("chat", parameters), ("1", "1"), sent)
+        };
+        let named = |held: &str| {
+            of(
+                held,
+                ("UniqueName", "/unique_name"),
+                json!({"UniqueName": "a"}),
             )
         };
-        let parameters = json!({
-            "operation": "create-channel", "parameter": "FriendlyName", "at": "/friendly_name", "held": "freely",
-        });
-        // Two resources may share a name that is not unique; a unique name sent with it is judged by its own rule.
-        let freely = |second: &str, sent: Value| {
-            let called = |digit: &str, name: &str| {
-                let mut channel = channel("1", digit, name);
-                channel["friendly_name"] = json!("x");
-                channel
-            };
-            let first =
-                json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a", "FriendlyName": "x"});
-            Example::for_rule("chat", parameters.clone())
-                .answered("create-channel", first, called("1", "a"))
-                .answered("create-channel", sent, called(second, "a"))
-        };
-        let unnamed = json!({"ServiceSid": sid("IS", "1"), "FriendlyName": "x"});
-        let named = json!({"ServiceSid": sid("IS", "1"), "FriendlyName": "x", "UniqueName": "a"});
         let again = |held: &str, service: &str, digit: &str, name: &str| {
-            let answer = channel(service, digit, name);
-            of(held).answered("create-channel", sent(service, name), answer)
+            made(&named(held), (service, digit), json!({"UniqueName": name}))
+        };
+        // Two resources may share a name that is not unique; a unique name sent with it is judged by its own rule.
+        let freely = |digit: &str, sent: Value| {
+            let first = json!({"UniqueName": "a", "FriendlyName": "x"});
+            let first = of("freely", ("FriendlyName", "/friendly_name"), first);
+            made(&first, ("1", digit), sent)
         };
         vec![
             again("here", "1", "1", "a").passes(),
@@ -107,11 +93,11 @@ impl Predicate for UniqueName {
             again("elsewhere", "2", "1", "a").fails("/unique_name"),
             again("in-other-case", "1", "2", "A").passes(),
             again("in-other-case", "1", "1", "A").fails("/unique_name"),
-            freely("2", unnamed.clone()).passes(),
-            freely("1", unnamed).fails("/friendly_name"),
-            freely("1", named).not_judged(),
+            freely("2", json!({"FriendlyName": "x"})).passes(),
+            freely("1", json!({"FriendlyName": "x"})).fails("/friendly_name"),
+            freely("1", json!({"FriendlyName": "x", "UniqueName": "a"})).not_judged(),
             again("here", "1", "2", "b").not_judged(),
-            of("here").not_judged(),
+            named("here").not_judged(),
         ]
     }
 }
@@ -190,17 +176,14 @@ impl UniqueName {
     ) {
         let key = &context.history.resources.get(holder).key;
         if !accepted {
-            verdicts
-                .instance(rule, Site::Exchange(index))
-                .conclude(None);
+            verdicts.conclude(rule, Site::Exchange(index), None);
             return;
         }
         let identity = context
             .representations
             .iter()
             .find(|r| r.exchange == Some(index));
-        let about = identity.and_then(|r| Some(&context.rulebook.kinds.get(r.kind)?.annotations));
-        let at = about.and_then(|about| about.identity.as_ref()?.key.first());
+        let at = identity.and_then(|shown| context.identity(shown.kind)?.key.first());
         let Some((shown, at)) = identity.zip(at) else {
             return;
         };
@@ -216,15 +199,10 @@ impl UniqueName {
                 same.then(|| (format!("another resource than {key}"), as_text(got)))
             }
         };
-        let fact = wrong.map(|(expected, actual)| Fact {
-            kind: "name",
-            expected,
-            actual,
-            ..Fact::default()
-        });
+        let fact = wrong.map(|(expected, actual)| Fact::new("name", expected, actual));
         let sites = Sites::collect([holding.site(at), shown.site(at), site]);
         if let Some(sites) = sites {
-            verdicts.instance(rule, sites).conclude(fact);
+            verdicts.conclude(rule, sites, fact);
         }
     }
 

@@ -30,8 +30,7 @@ impl Predicate for UniqueUrl {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for name in self.kinds.iter() {
-            let kind = context.rulebook.kinds.get(name);
-            if let Some(identity) = kind.and_then(|kind| kind.annotations.identity.as_ref()) {
+            if let Some(identity) = context.identity(name) {
                 evaluate_kind(context, rule, (name, &identity.key), verdicts);
             }
         }
@@ -40,10 +39,11 @@ impl Predicate for UniqueUrl {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "chat/webhook";
-        let webhook = |sid: &str, url: Value| json!({"sid": sid, "url": url});
-        let first = Example::for_rule("chat", json!({"kinds": [kind]}))
-            .payload(kind, webhook("WH1", json!("/hooks/WH1")));
-        let beside = |sid: &str, url: Value| first.clone().payload(kind, webhook(sid, url));
+        let beside = |sid: &str, url: Value| {
+            Example::for_rule("chat", json!({"kinds": [kind]}))
+                .payload(kind, json!({"sid": "WH1", "url": "/hooks/WH1"}))
+                .payload(kind, json!({"sid": sid, "url": url}))
+        };
         vec![
             beside("WH2", json!("/hooks/WH2")).passes(),
             beside("WH2", json!("/hooks/WH1")).fails("/url"),
@@ -73,13 +73,14 @@ fn evaluate_kind(
             verdicts.record_vacuous(rule, Vacuity::Alone);
             continue;
         };
-        let fact = clash.map(|_| Fact {
-            kind: "not-unique",
-            expected: "an address that no other one has".to_owned(),
-            actual: json::short(&Value::from(url)),
-            ..Fact::default()
+        let fact = clash.map(|_| {
+            Fact::new(
+                "not-unique",
+                "an address that no other one has",
+                json::short(&Value::from(url)),
+            )
         });
         let sites = [other, resource].map(|shown| shown.site(URL));
-        verdicts.instance(rule, sites).conclude(fact);
+        verdicts.conclude(rule, sites, fact);
     }
 }

@@ -70,56 +70,33 @@ impl Predicate for UniqueValue {
                     json::short(value)
                 ),
             });
-            verdicts.instance(rule, sites).conclude(fact);
+            verdicts.conclude(rule, sites, fact);
         }
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "chat/user";
-        let parameters = json!({
-            "kind": kind, "key": "/sid", "at": "/identity", "scope": ["/service_sid"],
-        });
-        let user = |service: &str, sid: &str, identity: Value| json!({"service_sid": service, "sid": sid, "identity": identity});
-        let together = json!({
-            "kind": "chat/member", "key": "/sid", "at": "/identity", "scope": ["/channel_sid"], "together": true,
-        });
-        let together = Example::for_rule("chat", together);
-        let member =
-            |sid: &str, name: &str| json!({"channel_sid": "CH1", "sid": sid, "identity": name});
-        let listed = |scene: ExampleBuilder, members: Value| {
-            scene.shown(
-                "read-members",
-                json!({"members": members, "meta": {"key": "members"}}),
-            )
+        let parameters = |kind: &str, scope: &str, together: bool| json!({"kind": kind, "key": "/sid", "at": "/identity", "scope": [scope], "together": together});
+        let user = |scene: &ExampleBuilder, service: &str, sid: &str, identity: Value| {
+            let user = json!({"service_sid": service, "sid": sid, "identity": identity});
+            scene.payload("chat/user", user)
         };
-        let (ann, again) = (member("MB1", "ann"), member("MB2", "ann"));
-        let first =
-            Example::for_rule("chat", parameters).payload(kind, user("IS1", "US1", json!("ann")));
+        let everywhere = Example::for_rule("chat", parameters("chat/user", "/service_sid", false));
+        let first = user(&everywhere, "IS1", "US1", json!("ann"));
+        let together = Example::for_rule("chat", parameters("chat/member", "/channel_sid", true));
+        let listed = |scene: &ExampleBuilder, members: Value| {
+            scene.shown("read-members", page("members", members))
+        };
+        let (ann, again) = (member("1", "ann"), member("2", "ann"));
         vec![
-            first
-                .clone()
-                .payload(kind, user("IS1", "US2", json!("bob")))
-                .passes(),
-            first
-                .clone()
-                .payload(kind, user("IS1", "US2", json!("ann")))
-                .fails("/identity"),
-            first
-                .clone()
-                .payload(kind, user("IS2", "US2", json!("ann")))
-                .not_judged(),
-            first
-                .clone()
-                .payload(kind, user("IS1", "US2", Value::Null))
-                .not_judged(),
-            first
-                .clone()
-                .payload(kind, user("IS1", "US1", json!("ann")))
-                .not_judged(),
-            listed(together.clone(), json!([ann, member("MB2", "bob")])).passes(),
-            listed(together.clone(), json!([ann, again])).fails("/members/1/identity"),
-            listed(listed(together, json!([ann])), json!([again])).not_judged(),
+            user(&first, "IS1", "US2", json!("bob")).passes(),
+            user(&first, "IS1", "US2", json!("ann")).fails("/identity"),
+            user(&first, "IS2", "US2", json!("ann")).not_judged(),
+            user(&first, "IS1", "US2", Value::Null).not_judged(),
+            user(&first, "IS1", "US1", json!("ann")).not_judged(),
+            listed(&together, json!([ann, member("2", "bob")])).passes(),
+            listed(&together, json!([ann, again])).fails("/members/1/identity"),
+            listed(&listed(&together, json!([ann])), json!([again])).not_judged(),
         ]
     }
 }

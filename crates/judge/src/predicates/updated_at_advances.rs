@@ -28,13 +28,8 @@ impl Predicate for UpdatedAtAdvances {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for write in &context.history.writes {
-            let Some(index) = write.exchange() else {
-                continue;
-            };
-            let exchange = context.seen[index].exchange;
-            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
-            if is_this && write.does == Action::Changes && write.outcome == Outcome::Done {
+        for (_, write) in context.writes_of(&rule.service, &self.operation) {
+            if write.does == Action::Changes && write.outcome == Outcome::Done {
                 self.evaluate_write(context, rule, write, verdicts);
             }
         }
@@ -42,45 +37,26 @@ impl Predicate for UpdatedAtAdvances {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = format!("IS{}", "1".repeat(32));
-        let service = |name: &str, second: u8| {
-            json!({
-                "sid": sid, "account_sid": "AC1", "friendly_name": name,
-                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "1970-01-01T00:00:00Z",
-                "date_updated": format!("1970-01-01T00:00:{second:02}Z"),
-            })
+        let shown = |name: &str, second: u8| {
+            let updated = format!("1970-01-01T00:00:{second:02}Z");
+            json!({"sid": sid("IS", "1"), "friendly_name": name, "date_updated": updated})
         };
-        let parameters = json!({"operation": "update-service", "at": "/date_updated"});
-        let made = Example::for_rule("chat", parameters)
-            .answered("create-service", json!({}), service("a", 0))
-            .refused("create-role", json!({}))
-            .refused("create-role", json!({}));
-        let updated = |name: &str, second: u8| {
-            let named = json!({"Sid": sid, "FriendlyName": name});
-            let scene = made.clone();
-            scene.answered("update-service", named, service(name, second))
+        let made = |second: u8| {
+            let parameters = json!({"operation": "update-service", "at": "/date_updated"});
+            let made =
+                Example::for_rule("chat", parameters).shown("create-service", shown("a", second));
+            made.late()
+        };
+        let updated = |scene: &ExampleBuilder, name: &str, second: u8| {
+            let sent = json!({"Sid": sid("IS", "1"), "FriendlyName": name});
+            scene.answered("update-service", sent, shown(name, second))
         };
         vec![
-            updated("b", 3).passes(),
-            updated("b", 0).fails("/date_updated"),
-            Example::for_rule(
-                "chat",
-                json!({"operation": "update-service", "at": "/date_updated"}),
-            )
-            .answered("create-service", json!({}), service("a", 9))
-            .refused("create-role", json!({}))
-            .refused("create-role", json!({}))
-            .answered(
-                "update-service",
-                json!({"Sid": sid, "FriendlyName": "b"}),
-                service("b", 3),
-            )
-            .fails("/date_updated"),
-            updated("a", 0).not_judged(),
-            made.not_judged(),
+            updated(&made(0), "b", 3).passes(),
+            updated(&made(0), "b", 0).fails("/date_updated"),
+            updated(&made(9), "b", 3).fails("/date_updated"),
+            updated(&made(0), "a", 0).not_judged(),
+            made(0).not_judged(),
         ]
     }
 }
@@ -141,15 +117,16 @@ impl UpdatedAtAdvances {
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {
                 continue;
             };
-            let fact = Fact {
-                kind: "not-moved",
-                expected: format!("later than {}", json::short(was)),
-                actual: json::short(got),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, [time_site.clone(), site])
-                .conclude((to <= from).then_some(fact));
+            let fact = Fact::new(
+                "not-moved",
+                format!("later than {}", json::short(was)),
+                json::short(got),
+            );
+            verdicts.conclude(
+                rule,
+                [time_site.clone(), site],
+                (to <= from).then_some(fact),
+            );
         }
     }
 }

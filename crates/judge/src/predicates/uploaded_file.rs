@@ -105,46 +105,40 @@ impl Predicate for UploadedFile {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let kind = "media/media";
-        let sid = format!("ME{}", "1".repeat(32));
-        let service = format!("IS{}", "1".repeat(32));
-        let uploaded = |parameters: Value, name: &str, others: Value| {
+        let uploaded = |mut parameters: Value, name: &str, (field, value): (&str, Value)| {
+            parameters["upload"] = json!({"operation": "upload-media", "part": "media"});
+            parameters["kind"] = json!("media/media");
             let mut shown = json!({
-                "sid": sid, "account_sid": "", "service_sid": service, "date_created": "", "date_updated": null,
-                "size": 5, "content_type": "text/plain", "file_name": name, "author": null, "url": "", "links": {},
+                "sid": sid("ME", "1"), "service_sid": sid("IS", "1"), "size": 5, "content_type": "text/plain",
+                "file_name": name,
             });
-            for (key, value) in others.as_object().into_iter().flatten() {
-                shown[key] = value.clone();
-            }
+            shown[field] = value;
             let form = format!(
                 "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"{name}\"\r\n\
                  Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n"
             );
-            let sent = json!({"ChatServiceSid": service, "media": {"$file": name}});
+            let sent = json!({"ChatServiceSid": sid("IS", "1"), "media": {"$file": name}});
             Example::for_rule("media", parameters)
                 .answered("upload-media", sent, shown)
                 .sending("multipart/form-data; boundary=x", &form)
         };
-        let upload = json!({"operation": "upload-media", "part": "media"});
-        let size = json!({"upload": upload, "kind": kind, "size": "/size"});
-        let media_type = json!({"upload": upload, "kind": kind, "media_type": "/content_type"});
-        let name = json!({"upload": upload, "kind": kind, "name": "/file_name"});
-        let beyond =
-            json!({"upload": upload, "kind": kind, "name": "/file_name", "names": "beyond-ascii"});
-        let same = json!({});
+        let sized = |size: u64| uploaded(json!({"size": "/size"}), "a.txt", ("size", json!(size)));
+        let typed = |shown: &str| {
+            let parameters = json!({"media_type": "/content_type"});
+            uploaded(parameters, "a", ("content_type", json!(shown)))
+        };
+        let named = |names: &str, name: &str, shown: &str| {
+            let parameters = json!({"name": "/file_name", "names": names});
+            uploaded(parameters, name, ("file_name", json!(shown)))
+        };
         vec![
-            uploaded(size.clone(), "a.txt", same.clone()).passes(),
-            uploaded(size, "a.txt", json!({"size": 120})).fails("/size"),
-            uploaded(
-                media_type.clone(),
-                "a",
-                json!({"content_type": "text/plain; charset=utf-8"}),
-            )
-            .passes(),
-            uploaded(media_type, "a", json!({"content_type": "text/csv"})).fails("/content_type"),
-            uploaded(name.clone(), "a.txt", json!({"file_name": "b.txt"})).fails("/file_name"),
-            uploaded(name, "ä.txt", same.clone()).not_judged(),
-            uploaded(beyond, "ä.txt", same).passes(),
+            sized(5).passes(),
+            sized(120).fails("/size"),
+            typed("text/plain; charset=utf-8").passes(),
+            typed("text/csv").fails("/content_type"),
+            named("in-ascii", "a.txt", "b.txt").fails("/file_name"),
+            named("in-ascii", "ä.txt", "ä.txt").not_judged(),
+            named("beyond-ascii", "ä.txt", "ä.txt").passes(),
         ]
     }
 }
@@ -164,15 +158,8 @@ impl UploadedFile {
                 return;
             };
             let wrong = !same(got);
-            let fact = Fact {
-                kind: "file",
-                expected,
-                actual: json::short(got),
-                ..Fact::default()
-            };
-            verdicts
-                .instance(rule, site)
-                .conclude(wrong.then_some(fact));
+            let fact = Fact::new("file", expected, json::short(got));
+            verdicts.conclude(rule, site, wrong.then_some(fact));
         };
         if let Some(at) = &self.size {
             let size = file.content.len();

@@ -6,12 +6,8 @@
 //!   show the value of any of them.
 //! - Values with `stays-while` may appear late, but must then stay.
 
-#[cfg(test)]
-mod examples;
 mod expected;
 
-#[cfg(test)]
-use self::examples::{execution, member, sid, two_executions};
 use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
 use crate::evidence::Event;
@@ -100,29 +96,19 @@ impl Predicate for WritePersists {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        let services = model.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let writes = operations.filter(|o| {
-            let writes = matches!(
+        Some(operations(model, |o| {
+            let mut parameters = o.parameters.iter();
+            matches!(
                 o.does,
                 Action::Makes | Action::FindsOrMakes | Action::Changes
-            );
-            let mut bodies = o.parameters.iter();
-            writes && o.resource.is_some() && bodies.any(|p| p.place == ParameterLocation::Body)
-        });
-        Some(writes.map(|o| format!("{}/{}", o.service, o.id)).collect())
+            ) && parameters.any(|p| p.place == ParameterLocation::Body)
+        }))
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut writes = Vec::new();
-        for write in &context.history.writes {
-            let Some(index) = write.exchange() else {
-                continue;
-            };
-            let seen = &context.seen[index];
-            let is_this =
-                seen.exchange.service == rule.service && seen.exchange.operation == self.of.id();
-            if let Some(operation) = seen.operation.filter(|_| is_this)
+        for (index, write) in context.writes_of(&rule.service, self.of.id()) {
+            if let Some(operation) = context.seen[index].operation
                 && write.outcome == Outcome::Done
                 && !context.history.returns_existing(context, index)
             {
@@ -149,101 +135,98 @@ impl Predicate for WritePersists {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let service = |name: &str| {
+        let rule = |of: &str| Example::for_rule("chat", json!({"of": of}));
+        let made = |of: &str| {
+            let sent = json!({"FriendlyName": " a "});
+            rule(of).answered("create-service", sent, service("1", " a "))
+        };
+        let fetched = |scene: &ExampleBuilder, name: &str| {
+            scene.answered(
+                "fetch-service",
+                json!({"Sid": sid("IS", "1")}),
+                service("1", name),
+            )
+        };
+        let renames = |scene: &ExampleBuilder, name: &str| {
+            let sent = json!({"Sid": sid("IS", "1"), "FriendlyName": name});
+            scene.answered("update-service", sent, service("1", name))
+        };
+        let created = made("chat/create-service");
+        let at_once = renames(&renames(&made("chat/update-service"), "b"), "c").raced(2);
+        let attributes = |shown: &str| {
+            let mut member = member("1", "ann");
+            member["attributes"] = json!(shown);
+            member
+        };
+        let joins = |scene: &ExampleBuilder, sent: &str, shown: &str| {
+            let sent = in_channel(json!({"Identity": "ann", "Attributes": sent}));
+            scene.answered("create-member", sent, attributes(shown))
+        };
+        let looked = |scene: &ExampleBuilder, shown: &str| {
+            let path = in_channel(json!({"Sid": sid("MB", "1")}));
+            scene.answered("fetch-member", path, attributes(shown))
+        };
+        let (one, other) = ("{\"a\":1}", "{\"a\":2}");
+        let joined = joins(&rule("chat/create-member"), one, one);
+        // A flow shows the parameters of an execution as long as it is active, and then all executions do.
+        let runs = |for_each: bool| {
+            let place = json!({
+                "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
+                "stays-while": {"/status": "active"}, "for-each": for_each,
+            });
+            let parameters = json!({"of": "flow/create-execution", "shown": {"Parameters": place}});
+            Example::for_rule("flow", parameters)
+        };
+        let execution = |digit: &str, data: Value, status: &str| {
             json!({
-                "sid": sid("IS"), "account_sid": "AC1", "friendly_name": name,
-                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
-                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
-                "reachability_enabled": false, "typing_indicator_timeout": 5,
-                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+                "sid": sid("FN", digit), "flow_sid": sid("FW", "1"), "context": {"flow": {"data": data}},
+                "status": status,
             })
         };
-        let made = Example::for_rule("chat", json!({"of": "chat/create-service"})).answered(
-            "create-service",
-            json!({"FriendlyName": " a "}),
-            service(" a "),
-        );
-        let fetched = |scene: ExampleBuilder, name: &str| {
-            scene.answered("fetch-service", json!({"Sid": sid("IS")}), service(name))
-        };
-        let renamed_at_once = || {
-            let update = |scene: ExampleBuilder, name: &str| {
-                let sent = json!({"Sid": sid("IS"), "FriendlyName": name});
-                scene.answered("update-service", sent, service(name))
-            };
-            let made = Example::for_rule("chat", json!({"of": "chat/update-service"})).answered(
-                "create-service",
-                json!({"FriendlyName": " a "}),
-                service(" a "),
-            );
-            update(update(made, "b"), "c").raced(2)
-        };
-        let shown = json!({
-            "of": "flow/create-execution",
-            "shown": {"Parameters": {
-                "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
-                "stays-while": {"/status": "active"},
-            }},
-        });
-        let began = |data: Value| {
-            let sent =
-                json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
-            let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
-            Example::for_rule("flow", shown.clone())
-                .answered("create-execution", sent, execution(&json!({})))
-                .answered("fetch-execution", path, execution(&data))
-        };
-        let later = |scene: ExampleBuilder, data: Value, status: &str| {
-            let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
-            let mut shown = execution(&data);
-            shown["status"] = json!(status);
-            scene.answered("fetch-execution", path, shown)
-        };
-        let joins = |scene: ExampleBuilder, attributes: &str, shown: &str| {
-            let sent = json!({
-                "ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Identity": "ann", "Attributes": attributes,
-            });
-            scene.answered("create-member", sent, member(shown))
-        };
-        let looked = |scene: ExampleBuilder, shown: &str| {
-            let path = json!({"ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Sid": sid("MB")});
-            scene.answered("fetch-member", path, member(shown))
-        };
-        let joined = || Example::for_rule("chat", json!({"of": "chat/create-member"}));
-        let (one, other) = ("{\"a\":1}", "{\"a\":2}");
-        vec![
-            looked(joins(joined(), one, one), other).fails("/attributes"),
-            // A second creation may return the existing member unchanged.
-            looked(joins(joins(joined(), one, one), other, one), one).not_judged(),
-            fetched(made.clone(), " a ").passes(),
-            // The service may remove spaces around a name.
-            fetched(made.clone(), "a").passes(),
-            fetched(made.clone(), "b").fails("/friendly_name"),
-            fetched(
-                made.clone().answered(
-                    "update-service",
-                    json!({"Sid": sid("IS"), "FriendlyName": "b"}),
-                    service("b"),
-                ),
-                "b",
+        let starts = |scene: &ExampleBuilder, digit: &str| {
+            let sent = json!({"FlowSid": sid("FW", "1"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
+            scene.answered(
+                "create-execution",
+                sent,
+                execution(digit, json!({}), "active"),
             )
-            .not_judged(),
+        };
+        let later = |scene: &ExampleBuilder, digit: &str, data: Value, status: &str| {
+            let path = json!({"FlowSid": sid("FW", "1"), "Sid": sid("FN", digit)});
+            scene.answered("fetch-execution", path, execution(digit, data, status))
+        };
+        let started = starts(&runs(false), "1");
+        let shows = |data: Value| later(&started, "1", data, "active");
+        let begun = shows(json!({"n": 1.5}));
+        let two = |first: Value, second: Value| {
+            let both = starts(&starts(&runs(true), "1"), "2").late();
+            later(&later(&both, "1", first, "active"), "2", second, "active")
+        };
+        vec![
+            looked(&joined, other).fails("/attributes"),
+            // A second creation may return the existing member unchanged.
+            looked(&joins(&joined, other, one), one).not_judged(),
+            fetched(&created, " a ").passes(),
+            // The service may remove spaces around a name.
+            fetched(&created, "a").passes(),
+            fetched(&created, "b").fails("/friendly_name"),
+            fetched(&renames(&created, "b"), "b").not_judged(),
             // Any of several updates at the same time may be the last one.
-            fetched(renamed_at_once(), "b").passes(),
-            fetched(renamed_at_once(), "c").passes(),
-            fetched(renamed_at_once(), " a ").fails("/friendly_name"),
-            began(json!({"n": 1.5, "more": true})).passes(),
-            began(json!({"n": 1})).fails("/context/flow/data/n"),
-            began(json!({"n": "1.5"})).passes(),
-            began(json!({"n": "1.6"})).fails("/context/flow/data/n"),
-            later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
-            later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
-            later(began(json!({})), json!({}), "active").passes(),
-            two_executions(&json!({"n": 2}), &json!({"n": 2})).passes(),
-            two_executions(&json!({"n": 2}), &json!({})).fails("/context/flow/data"),
+            fetched(&at_once, "b").passes(),
+            fetched(&at_once, "c").passes(),
+            fetched(&at_once, " a ").fails("/friendly_name"),
+            shows(json!({"n": 1.5, "more": true})).passes(),
+            shows(json!({"n": 1})).fails("/context/flow/data/n"),
+            shows(json!({"n": "1.5"})).passes(),
+            shows(json!({"n": "1.6"})).fails("/context/flow/data/n"),
+            later(&begun, "1", json!({}), "active").fails("/context/flow/data"),
+            later(&begun, "1", json!({}), "ended").passes(),
+            later(&shows(json!({})), "1", json!({}), "active").passes(),
+            two(json!({"n": 1.5}), json!({"n": 1.5})).passes(),
+            two(json!({"n": 1.5}), json!({})).fails("/context/flow/data"),
             // No execution shows its parameters.
-            two_executions(&json!({}), &json!({})).passes(),
-            made.not_judged(),
+            two(json!({}), json!({})).passes(),
+            created.not_judged(),
         ]
     }
 }
@@ -506,18 +489,17 @@ impl<'c> LaterObservation<'c> {
                 });
             if !is_sent_by_one {
                 let sent: Vec<String> = rivals.iter().map(|value| json::short(value)).collect();
-                let fact = Fact {
-                    kind: "not-kept",
-                    expected: format!("{} or {}", json::short(expected.sent), sent.join(" or ")),
-                    actual: json::short(got),
-                    ..Fact::default()
-                };
+                let fact = Fact::new(
+                    "not-kept",
+                    format!("{} or {}", json::short(expected.sent), sent.join(" or ")),
+                    json::short(got),
+                );
                 wrong.get_or_insert((site.clone(), fact));
             }
             sites.push(site);
         }
         if let Some(sites) = Sites::collect(sites) {
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            verdicts.conclude_at(rule, sites, wrong);
         }
     }
 
@@ -555,13 +537,13 @@ impl<'c> LaterObservation<'c> {
                 None if meets_condition && self.must_show_like_others(expected) => {
                     let why = "what was sent is not shown, although another resource shows it";
                     if !verdicts.has_finding_at(&site) {
-                        verdicts.instance(rule, site).conclude(unless_shown(why));
+                        verdicts.conclude(rule, site, unless_shown(why));
                     }
                 }
                 Some(shown) if meets_condition && self.is_up_to_date(shown) => {
                     let why = "what was sent was shown before and is not any more";
                     let wrong = unless_shown(why).filter(|_| !verdicts.has_finding_at(&site));
-                    verdicts.instance(rule, site).conclude(wrong);
+                    verdicts.conclude(rule, site, wrong);
                 }
                 None | Some(_) => {}
             }
@@ -629,7 +611,7 @@ impl<'c> LaterObservation<'c> {
         if let Some(only_type) = expected.only_type {
             return only_type == shown_type;
         }
-        let kind = self.context.rulebook.kinds.get(shown_type);
+        let about = self.context.about(shown_type);
         let may_have_changed = |derived: &Derived| {
             let moments = (&self.write.moment, &self.observation.moment);
             let history = &self.context.history;
@@ -637,9 +619,9 @@ impl<'c> LaterObservation<'c> {
             by.is_empty()
                 || history.moved_by(self.context, self.resource, by, moments, Duration::ZERO)
         };
-        !kind.is_some_and(|kind| {
-            let derived = kind.annotations.derived_at(expected.at);
-            kind.annotations.is_derived(expected.at) && derived.is_none_or(may_have_changed)
+        !about.is_some_and(|about| {
+            let derived = about.derived_at(expected.at);
+            about.is_derived(expected.at) && derived.is_none_or(may_have_changed)
         })
     }
 
