@@ -116,7 +116,6 @@ fn rules<'a>(record: &'a RunRecord, service: &'a str) -> impl Iterator<Item = &'
     })
 }
 
-/// Whether a service is claimed; none without claims.
 /// The verdict of one rule.
 pub(super) fn verdict(verdict: Verdict) -> Cell {
     let state = match verdict {
@@ -131,6 +130,7 @@ pub(super) fn verdict(verdict: Verdict) -> Cell {
     }
 }
 
+/// Whether a service is claimed; none without claims.
 fn is_claimed(record: &RunRecord, service: &str) -> Option<bool> {
     let claims = record.claims.as_ref()?;
     Some(claims.services.contains_key(service))
