@@ -7,11 +7,10 @@ use super::{Done, Exit, Failure, doctor, load, note, print, run};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Options, Sessions, Target};
+use conformant_engine::{Sessions, Target};
 use conformant_explore::{
     Budget, Certainty, Coverage, ExploreOptions, Explored, Explorer, Progress, Shrunk, file_of,
 };
-use conformant_judge::prove::Mode;
 use conformant_record::Level;
 use conformant_report::ALIVE_SECONDS;
 use conformant_rulebook::Rulebook;
@@ -57,7 +56,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         ));
     }
     let schemas = Schemas::default();
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+    let signals = Signals::listen()?;
     let is_live = !config.settings.targets.is_empty();
     let given = (args.seed, args.names.as_deref());
     let (seed, names) = run::seed_and_names(given, is_live)?;
@@ -160,11 +159,7 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
         return Exit::NothingJudged;
     }
     let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;
-    if explored.found.iter().any(is_sure) || explored.more > 0 {
-        Exit::Failed
-    } else {
-        Exit::Conformant
-    }
+    Exit::failed_if(explored.found.iter().any(is_sure) || explored.more > 0)
 }
 
 /// Parses `60s`, or a number of sequences.
@@ -204,15 +199,7 @@ fn sessions<'a>(
         let offline = Offline::in_process(seed, none.0, none.1, Target::all_of_reference());
         return Ok(Box::new(offline));
     }
-    let options = Options {
-        seed,
-        jobs,
-        shuffle: false,
-        run_max: config.run_max,
-        prove: Mode::Off,
-        evidence_writer: None,
-    };
-    run::sessions(config, rulebook, &options, signals)
+    run::sessions(config, rulebook, (seed, jobs), signals)
 }
 
 /// Checks, before anything is sent, that the folder is writable.
@@ -232,14 +219,7 @@ fn can_be_written(folder: &Path) -> Result<(), Failure> {
 fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Failure> {
     for shrunk in found.iter().filter(|shrunk| !shrunk.is_flaky()) {
         let (name, text) = file_of(shrunk);
-        let path = folder.join(name);
-        let fails = |why: std::io::Error| {
-            Failure::Trouble(format!("failed to write {}: {why}", path.display()))
-        };
-        if let Some(above) = path.parent() {
-            std::fs::create_dir_all(above).map_err(fails)?;
-        }
-        std::fs::write(&path, redactor.redact(&text).as_bytes()).map_err(fails)?;
+        super::write_file(&folder.join(name), redactor.redact(&text).as_bytes())?;
     }
     let sure = found.iter().filter(|shrunk| !shrunk.is_flaky()).count();
     if sure > 0 {

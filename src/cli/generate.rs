@@ -36,8 +36,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let all = conformant_fixtures::subjects(&rulebook);
     let chosen = select(&rulebook, &all, &args.kinds)?;
-    let signals = Signals::listen()
-        .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))?;
+    let signals = Signals::listen()?;
     let generation = Generation {
         args,
         rulebook: &rulebook,
@@ -71,13 +70,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
             generation.chosen.len()
         ))),
     };
-    match signals.exit() {
-        Some(exit) if done.is_err() => {
-            note("interrupted; no partial output was left");
-            Ok(exit)
-        }
-        Some(_) | None => done,
-    }
+    signals.conclude(done)
 }
 
 /// One selected type.

@@ -4,9 +4,9 @@
 //! read, or belongs to another rulebook or run. Signatures are not checked.
 
 use super::args::VerifyStatementArgs;
-use super::run::read_waivers;
+use super::claims::read_waivers;
 use super::stored::evidence;
-use super::{Done, Exit, Failure, load, note, print};
+use super::{Done, Exit, Failure, hint, load, note, print, today};
 use conformant_base::files::{self, STORED_BYTES_MAX};
 use conformant_base::text;
 use conformant_engine::evidence_file::{self, Head, Reader};
@@ -88,7 +88,7 @@ fn differences(
         ));
     }
     let waivers = match &args.waivers {
-        Some(path) => read_waivers(path)?.waivers,
+        Some(path) => read_waivers(path)?,
         None => Vec::new(),
     };
     let day = day_of(evidence.head.begun.as_deref());
@@ -149,9 +149,7 @@ fn required(patterns: &[String], rulebook: &Rulebook) -> Result<BTreeSet<String>
         let selected: BTreeSet<String> = selected.map(|rule| rule.id.clone()).collect();
         if selected.is_empty() {
             let known: Vec<&str> = rulebook.rules.keys().map(String::as_str).collect();
-            let hint = text::did_you_mean(pattern, &known)
-                .map(|id| format!("; did you mean {id}?"))
-                .unwrap_or_default();
+            let hint = hint(pattern, &known);
             return Err(Failure::Usage(format!(
                 "--require {pattern}: no rule has this id, and no must-rule matches it{hint}"
             )));
@@ -183,9 +181,10 @@ fn check_run(statement: &Statement, path: &Path) -> Result<(), Failure> {
 
 /// The day of a run, on which its waivers were valid or not. A run against the reference has none: it is today.
 fn day_of(begun: Option<&str>) -> jiff::civil::Date {
-    let day = begun.and_then(|time| time.parse::<jiff::Timestamp>().ok());
-    let day = day.unwrap_or_else(conformant_base::clock::now);
-    day.to_zoned(jiff::tz::TimeZone::UTC).date()
+    let begun = begun.and_then(|time| time.parse::<jiff::Timestamp>().ok());
+    begun.map_or_else(today, |begun| {
+        begun.to_zoned(jiff::tz::TimeZone::UTC).date()
+    })
 }
 
 /// What identifies a run for people.

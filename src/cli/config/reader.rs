@@ -83,11 +83,9 @@ impl Reader {
         for warning in &self.warnings {
             note(&format!("warning: {warning}"));
         }
-        if self.problems.is_empty() {
-            return Ok(self.secrets);
-        }
-        let text = self.path.as_deref().map(std::fs::read);
-        let text = text.and_then(Result::ok).unwrap_or_default();
+        let path = self.path.as_deref().filter(|_| !self.problems.is_empty());
+        let text = path.and_then(|path| std::fs::read(path).ok());
+        let text = text.unwrap_or_default();
         let problems = self.problems.iter().map(|problem| {
             let key = problem.key();
             match key.and_then(|key| self.place_of(&text, &key)) {
@@ -95,8 +93,8 @@ impl Reader {
                 None => problem.to_string(),
             }
         });
-        let problems: Vec<String> = problems.collect();
-        Err(Failure::Usage(problems.join("\nerror: ")))
+        Failure::unless_empty(&problems.collect::<Vec<_>>())?;
+        Ok(self.secrets)
     }
 
     /// `FILE:LINE` of a key, if the file has it.

@@ -11,7 +11,7 @@ use conformant_base::http::Request;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
 use conformant_engine::split_url;
-use conformant_net::transport::{BaseUrl, Limits};
+use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_rulebook::service::ServiceIndex;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -23,20 +23,25 @@ use std::time::Duration;
 pub(in crate::cli) struct Config {
     /// Targets, hooks and the callback listener; no targets means the reference.
     pub settings: Settings,
-    /// The longest that a connection may take to be made.
-    pub connect: Duration,
-    /// The longest that one exchange may take.
-    pub timeout: Duration,
-    /// The largest body that is read.
-    pub body_bytes_max: usize,
+    /// Limits of each exchange.
+    pub limits: Limits,
     /// The longest that the run may take.
     pub run_max: Duration,
-    /// Requests per second.
-    pub rate: Option<u32>,
     /// Arguments of harmless calls, by hook.
     pub probes: BTreeMap<String, Map<String, Value>>,
     /// What must appear in no output.
     pub secrets: Vec<String>,
+}
+
+impl Config {
+    /// A client for single requests.
+    pub(in crate::cli) fn client(&self, bases: &BTreeMap<String, BaseUrl>) -> Client {
+        let limits = Limits {
+            rate: None,
+            ..self.limits
+        };
+        self.settings.reach.client(limits, bases)
+    }
 }
 
 /// Base URLs by service, from `CONFORMANT_SERVICE_URL`.
@@ -95,14 +100,10 @@ pub(in crate::cli) fn check_hooks(args: &RunArgs, config: &Config) -> Result<(),
     if args.dry_run {
         return Ok(());
     }
-    let limits = Limits {
-        connect: config.connect,
-        timeout: config.timeout,
-        ..Limits::default()
-    };
-    let client = config.settings.reach.client(limits, &BTreeMap::new());
+    let client = config.client(&BTreeMap::new());
     let path = if path.is_empty() { "/" } else { path };
-    if let Err(fault) = client.send(&origin, &Request::new("GET", path), limits.timeout)
+    let timeout = config.limits.timeout;
+    if let Err(fault) = client.send(&origin, &Request::new("GET", path), timeout)
         && fault.cause.is_unreachable()
     {
         return Err(Failure::Trouble(format!(
@@ -236,16 +237,15 @@ impl Reader {
         let connect = self.duration("limits.connect", limits.connect.as_deref(), 3);
         let timeout = self.duration("limits.timeout", limits.timeout.as_deref(), 10);
         let run = args.global_timeout.as_deref().or(limits.run.as_deref());
-        let run_max = self.duration("limits.run (--global-timeout)", run, 600);
-        let body_bytes_max = self.bytes(limits.body.as_deref());
-        let rate = self.rate(limits.rate.as_deref());
         Config {
             settings,
-            connect,
-            timeout,
-            body_bytes_max,
-            run_max,
-            rate,
+            run_max: self.duration("limits.run (--global-timeout)", run, 600),
+            limits: Limits {
+                connect,
+                timeout,
+                body: self.bytes(limits.body.as_deref()),
+                rate: self.rate(limits.rate.as_deref()),
+            },
             probes,
             secrets: Vec::new(),
         }

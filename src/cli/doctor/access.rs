@@ -7,7 +7,7 @@ use conformant_engine::probe::Probe;
 use conformant_engine::request::{self, BuildError};
 use conformant_engine::settings::Target;
 use conformant_engine::split_url;
-use conformant_net::transport::{BaseUrl, Client, Fault, Limits};
+use conformant_net::transport::{BaseUrl, Client, Fault};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
@@ -49,17 +49,11 @@ impl<'a> Targets<'a> {
             let base = base.map_err(|e| Failure::Usage(format!("targets.{service}.url: {e}")))?;
             bases.insert(service.clone(), base);
         }
-        let limits = Limits {
-            connect: config.connect,
-            timeout: config.timeout,
-            ..Limits::default()
-        };
-        let client = config.settings.reach.client(limits, &bases);
         Ok(Self {
             config,
             rulebook,
+            client: config.client(&bases),
             bases,
-            client,
         })
     }
 
