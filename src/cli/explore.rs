@@ -1,7 +1,7 @@
 //! `explore`: sends random sequences of requests, judges the responses, and prints findings as scenarios.
 
-use super::args::{ExploreArgs, RunArgs};
-use super::config::{self, Config};
+use super::args::ExploreArgs;
+use super::config::{self, Config, Reading};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, doctor, load, note, print, run};
 use conformant_base::redact::Redactor;
@@ -32,20 +32,13 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     if let Some(folder) = &args.save {
         can_be_written(folder)?;
     }
-    let run_args = RunArgs {
-        config: args.config.clone(),
-        targets: args.targets.clone(),
-        hooks: args.hooks.clone(),
-        specs: args.specs.clone(),
-        ..RunArgs::default()
-    };
-    let mut config = config::read(&run_args)?;
-    config::check_hooks(&run_args, &config)?;
+    let mut config = config::read(&args.on, Reading::default())?;
+    config::check_hooks(args.on.hooks.as_deref(), false, &config)?;
     if args.only_safe {
         // Hooks change state, too.
         config.settings.hooks.clear();
     }
-    let rulebook = load(&args.specs)?;
+    let rulebook = load(&args.on.specs)?;
     config::check_values(&rulebook, &config)?;
     let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
     if !headlines.is_empty() {

@@ -5,7 +5,7 @@ mod selection;
 
 use super::args::{Prove, RunArgs};
 use super::claims::Claims;
-use super::config::{self, Config};
+use super::config::{self, Config, Reading};
 use super::output::EarlierReports;
 use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
@@ -57,7 +57,7 @@ fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
     let mut config = configuration(args)?;
     let claims = Claims::read(args.claims.as_deref())?;
     let waivers = claims.waivers(args.waivers.as_deref())?;
-    let rulebook = load_with(&args.specs, args.scenarios.as_slice())?;
+    let rulebook = load_with(&args.on.specs, args.scenarios.as_slice())?;
     check_body_operations(&rulebook, &config)?;
     config::check_values(&rulebook, &config)?;
     claims.check_names(&rulebook)?;
@@ -105,9 +105,17 @@ fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
 
 /// Reads the configuration and applies the flags that change it.
 fn configuration(args: &RunArgs) -> Result<Config, Failure> {
-    let mut config = config::read(args)?;
+    let reading = Reading {
+        is_reference: args.reference,
+        is_dry: args.dry_run,
+        is_partition: args.partition.is_some(),
+        run_max: args.global_timeout.as_deref(),
+        is_of_stored_run: false,
+    };
+    let mut config = config::read(&args.on, reading)?;
     config::check_target(args, &config)?;
-    config::check_hooks(args, &config)?;
+    let hooks = args.on.hooks.as_deref().filter(|_| !args.reference);
+    config::check_hooks(hooks, args.dry_run, &config)?;
     let is_live = !config.settings.targets.is_empty();
     config.settings.rounds = match args.rounds {
         Some(rounds) => usize::from(rounds),
@@ -311,10 +319,10 @@ impl Run<'_> {
             earlier::mark_flaky(previous, record);
         }
         let waiver_problems = self.waivers.apply(record, selection::is_whole(args));
-        let specs = args.specs.specs.as_deref();
+        let specs = args.on.specs.specs.as_deref();
         conformant_record::add_defects(record, &known_defects(specs), args.output.strict);
         record.invocation = invocation::of_run(args, self.config, self.seed);
-        record.places = places(args.config.as_deref(), self.rulebook, self.planned);
+        record.places = places(args.on.config.as_deref(), self.rulebook, self.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));
         record.build = self.is_live().then(build::of_environment).flatten();
