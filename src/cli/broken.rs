@@ -25,7 +25,6 @@ pub(super) struct Bump<'a> {
     kinds: BTreeSet<(String, String)>,
 }
 
-/// The payloads of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
     /// Those that were valid and now break a rule, with that rule.

@@ -416,7 +416,6 @@ fn rename(record: &mut RunRecord, from: &str, to: &str) {
     }
 }
 
-/// The time at which tokens are judged.
 fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
     let Some(text) = at else {
         return Ok(conformant_base::clock::now());

@@ -22,7 +22,6 @@ const DOCUMENTS_LOCK: &str = "documents.lock";
 /// Number of generated documents of each version.
 const SAMPLES: u64 = 40;
 
-/// One side of a comparison.
 enum Side {
     Rulebook(Box<Rulebook>),
     Documents(Vec<Unit>),
@@ -265,7 +264,6 @@ fn classes(specs: &Specs) -> Result<conformant_versions::Classes, Failure> {
     trace::classes(&lock).map_err(|problems| Failure::Usage(lines(&problems)))
 }
 
-/// The rulebook of a git revision.
 pub(super) fn rulebook_of(revision: &str) -> Result<Rulebook, Failure> {
     let dir = revision::check_out(revision)?;
     conformant_judge::load::from_dir(dir.path()).map_err(Failure::Problems)
@@ -366,7 +364,6 @@ pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
         .collect()
 }
 
-/// Writes each report.
 pub(super) fn write(
     reports: &[To],
     render: impl Fn(Format) -> Option<String>,

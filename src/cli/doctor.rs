@@ -29,7 +29,6 @@ const ADVANCE_CLOCK: &str = "advance_clock";
 /// At most this many tasks about hooks; `not judged` lists all of them.
 const TASKS_OF_HOOKS_MAX: usize = 5;
 
-/// One check and its result.
 struct Check {
     what: String,
     /// None if it was not tried.
@@ -67,7 +66,6 @@ impl Check {
     }
 }
 
-/// Everything that was found.
 #[derive(Default)]
 struct Diagnosis {
     /// What makes judging impossible.

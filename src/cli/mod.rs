@@ -114,13 +114,10 @@ impl From<Exit> for ExitCode {
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Error in arguments, configuration, rulebook or scenarios.
     #[error("{0}")]
     Usage(String),
-    /// Error of the system, of the network or in this program.
     #[error("{0}")]
     Trouble(String),
-    /// Problems with their places.
     #[error("{} found", conformant_base::text::count(.0.len(), "problem"))]
     Problems(conformant_rulebook::Problems),
 }
@@ -147,7 +144,6 @@ impl Failure {
     }
 }
 
-/// Result of a command.
 pub(crate) type Done = Result<Exit, Failure>;
 
 /// Parses the arguments and runs the command.
@@ -240,7 +236,6 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     load_with(specs, &[])
 }
 
-/// The same with the scenarios in further folders.
 pub(crate) fn load_with(specs: &args::Specs, scenarios: &[PathBuf]) -> Result<Rulebook, Failure> {
     let folder = specs.specs.as_deref();
     let rulebook = conformant_judge::load::load(folder, scenarios).map_err(Failure::Problems)?;
@@ -408,7 +403,6 @@ pub(crate) fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Writes a line to standard error.
 pub(crate) fn note(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = writeln!(out, "{}", output::sayable(text));

@@ -35,7 +35,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
 pub(super) fn run(args: &RunArgs) -> Done {
@@ -150,7 +149,6 @@ struct Run<'a> {
     began_monotonic: Instant,
 }
 
-/// The result of a run.
 struct RunConclusion {
     exit: Exit,
     /// Reasons for the exit code that the console does not print.
@@ -382,7 +380,6 @@ fn shown_duration(duration: Duration) -> String {
     }
 }
 
-/// Creates the writer of the evidence file.
 fn evidence_writer(
     evidence: &Growing,
     config: &Config,
@@ -411,7 +408,6 @@ fn finish_evidence(
         .map_err(|e| evidence_failure(&e))
 }
 
-/// The failure to write the evidence file.
 fn evidence_failure(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }

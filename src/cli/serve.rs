@@ -362,7 +362,6 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
     Ok(server)
 }
 
-/// Writes a file atomically.
 fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path
         .parent()

@@ -85,7 +85,6 @@ impl Signals {
         }
     }
 
-    /// The exit code of the signal that arrived.
     pub(super) fn exit(&self) -> Option<Exit> {
         match self.which.load(Ordering::Relaxed) {
             0 => None,

@@ -33,7 +33,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The number of requests.
     pub(super) fn exchange_count(&self) -> usize {
         self.inline.counts().0
     }
@@ -103,7 +102,6 @@ impl From<Side> for Sides {
     }
 }
 
-/// One line for each finding.
 fn print_findings(findings: &[Finding], redactor: &Redactor) {
     for finding in findings {
         let (whose, lenient) = match finding.subject {

@@ -124,14 +124,12 @@ fn differences(
     Ok(problems)
 }
 
-/// Prints the problems.
 fn failed(problems: &[String]) -> Exit {
     for problem in problems.iter().take(SHOWN_MAX) {
         note(problem);
     }
-    let more = problems.len().saturating_sub(SHOWN_MAX);
-    if more > 0 {
-        note(&format!("and {more} more"));
+    if problems.len() > SHOWN_MAX {
+        note(&format!("and {} more", problems.len() - SHOWN_MAX));
     }
     note("not verified");
     Exit::Failed
@@ -198,7 +196,6 @@ fn targets(head: &Head) -> String {
     format!("seed {}{begun}, {}", head.seed, targets.join(" "))
 }
 
-/// The digests of an evidence file.
 pub(super) fn stamp(path: &Path) -> Result<EvidenceStamp, Failure> {
     let name = path.file_name().unwrap_or_default();
     let evidence = evidence(path)?;
@@ -209,7 +206,6 @@ pub(super) fn stamp(path: &Path) -> Result<EvidenceStamp, Failure> {
     })
 }
 
-/// The digest of a file.
 fn sha256(path: &Path) -> Result<String, Failure> {
     let mut file = files::open(path)?;
     let mut digest = Sha256::new();

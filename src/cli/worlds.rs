@@ -69,7 +69,6 @@ fn lines(account: &Account) -> String {
         .collect()
 }
 
-/// The entries of a recording.
 fn entries(account: &Account) -> String {
     let entries = har_of_account(account);
     let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
@@ -105,7 +104,6 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::Trouble(format!("failed to write to standard output: {error}"))
 }
 
-/// Generation in progress.
 struct Making<'a> {
     world: World,
     jobs: u64,

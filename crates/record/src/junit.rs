@@ -15,7 +15,6 @@ pub struct Suite {
     pub cases: Vec<Case>,
 }
 
-/// A test case.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
@@ -29,7 +28,6 @@ pub struct Case {
     pub output: Option<String>,
 }
 
-/// The result of a test case.
 #[derive(Clone, Debug)]
 pub enum Status {
     Passed,

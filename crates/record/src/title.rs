@@ -449,7 +449,6 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Replaces every long identifier.
 fn replace_names(text: &str, replaced: impl Fn(&str) -> String) -> String {
     /// Shorter words are not identifiers.
     const ID_CHARACTERS_MIN: usize = 16;

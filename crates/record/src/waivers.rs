@@ -212,7 +212,6 @@ impl Waiver {
         self.pointer.is_none() && self.operation.is_none() && self.kind.is_none()
     }
 
-    /// True if it accepts the finding.
     pub fn accepts(&self, finding: &Finding) -> bool {
         let of_operation = |operation: &String| {
             operation.split_once('/') == Some((&*finding.service, &*finding.operation))

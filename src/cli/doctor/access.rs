@@ -33,10 +33,8 @@ pub(super) enum Access {
 /// Why a probe failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProbeError {
-    /// The credentials could not be applied.
     #[error(transparent)]
     Credentials(#[from] BuildError),
-    /// The target did not respond.
     #[error(transparent)]
     Silent(#[from] Fault),
 }

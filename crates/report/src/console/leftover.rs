@@ -177,7 +177,6 @@ pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// Waived findings.
 pub(super) fn waived(record: &RunRecord, look: &Look) -> String {
     let groups = view::waived(record);
     if groups.is_empty() {

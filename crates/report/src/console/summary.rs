@@ -21,7 +21,6 @@ const FIRST_MAX: usize = 5;
 /// After more lines about defects, the first defects are listed again.
 const SCREEN_LINES: usize = 60;
 
-/// The summary of a run.
 pub(super) struct Summary {
     pub(super) body: String,
     /// The verdict, the reports and the next command. Apart, because the caller prints notes before them.
@@ -80,7 +79,6 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
     format!("{}\n", paint.on(&line, look))
 }
 
-/// Results by service.
 fn services(record: &RunRecord, look: &Look) -> String {
     let tallies = tally::services(record, look.settings);
     // The table would add nothing to the summary.

@@ -54,7 +54,6 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
     page(&render_cards(&templates, record, &cards, room))
 }
 
-/// Rendered cards.
 #[derive(Default)]
 struct RenderedCards {
     by_effect: BTreeMap<Effect, String>,

@@ -12,7 +12,6 @@ const LINES_BYTES_MAX: usize = 128 * 1024;
 /// Bytes of one reason.
 const REASON_BYTES_MAX: usize = 120;
 
-/// The scenarios of each service.
 pub(super) fn scenarios(record: &RunRecord) -> Vec<Value> {
     let mut services: BTreeMap<&str, Vec<&ScenarioResult>> = BTreeMap::new();
     for result in &record.scenarios {

@@ -47,7 +47,6 @@ pub(super) fn column(name: &str, record: &RunRecord) -> Column {
     }
 }
 
-/// Counts of verdicts.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     passed: usize,
@@ -116,7 +115,6 @@ fn rules<'a>(record: &'a RunRecord, service: &'a str) -> impl Iterator<Item = &'
     })
 }
 
-/// The verdict of one rule.
 pub(super) fn verdict(verdict: Verdict) -> Cell {
     let state = match verdict {
         Verdict::Pass => State::Pass,
