@@ -114,10 +114,13 @@ impl From<Exit> for ExitCode {
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// Error in arguments, configuration, rulebook or scenarios.
     #[error("{0}")]
     Usage(String),
+    /// Error of the system, of the network or in this program.
     #[error("{0}")]
     Trouble(String),
+    /// Problems with their places.
     #[error("{} found", conformant_base::text::count(.0.len(), "problem"))]
     Problems(conformant_rulebook::Problems),
 }

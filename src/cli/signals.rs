@@ -37,7 +37,7 @@ pub(super) struct Signals {
 impl Signals {
     /// Installs handlers, so that every signal leads to a documented exit code.
     pub(super) fn begin() -> Result<(), Failure> {
-        Self::install().map_err(failed)
+        Self::install().map_err(|e| failed(&e))
     }
 
     fn install() -> io::Result<()> {
@@ -61,7 +61,7 @@ impl Signals {
     pub(super) fn listen() -> Result<Self, Failure> {
         let signals = SIGNALS.get().cloned().unwrap_or_default();
         signals.armed.store(false, Ordering::Relaxed);
-        let mut came = iterator::Signals::new(ENDING).map_err(failed)?;
+        let mut came = iterator::Signals::new(ENDING).map_err(|e| failed(&e))?;
         let armed = signals.armed.clone();
         let wait = move || {
             if came.forever().next().is_some() {
@@ -70,7 +70,7 @@ impl Signals {
             }
         };
         let thread = std::thread::Builder::new().name("signals".to_owned());
-        thread.spawn(wait).map_err(failed)?;
+        thread.spawn(wait).map_err(|e| failed(&e))?;
         Ok(signals)
     }
 
@@ -98,7 +98,7 @@ impl Signals {
     }
 }
 
-fn failed(error: io::Error) -> Failure {
+fn failed(error: &io::Error) -> Failure {
     Failure::Trouble(format!("failed to listen for signals: {error}"))
 }
 

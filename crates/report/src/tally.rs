@@ -168,10 +168,11 @@ impl Tally {
     pub(super) fn words(&self) -> String {
         let (mut parts, mut undecided) = (Vec::new(), Vec::new());
         for (state, count) in self.parts() {
-            let text = match state {
-                // Their ids are not on the screen.
-                State::Open => format!("{count} open (`conformant list open-points`)"),
-                _ => format!("{count} {}", state.noun(count)),
+            // The ids of open points are not on the screen.
+            let text = if state == State::Open {
+                format!("{count} open (`conformant list open-points`)")
+            } else {
+                format!("{count} {}", state.noun(count))
             };
             if state.is_undecided() {
                 undecided.push(text);

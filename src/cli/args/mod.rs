@@ -24,6 +24,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "conformant", version, max_term_width = 100, help_template = groups::template())]
 pub struct Cli {
+    /// Subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -51,6 +52,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Forward traffic to targets and judge it.
     Proxy(ProxyArgs),
+    /// Generate, verify or export fixtures.
     #[command(subcommand)]
     Fixtures(FixturesCommand),
     /// Build a registration token or its QR code.
@@ -66,6 +68,7 @@ pub enum Command {
         #[arg(long)]
         port: Option<u16>,
     },
+    /// Write the embedded rulebook into a folder, to read or extend it.
     #[command(subcommand)]
     Specs(SpecsCommand),
     /// Check that every sentence of the documents is classified.

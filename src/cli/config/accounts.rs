@@ -85,7 +85,7 @@ impl Reader {
         if let Some(text) = &entry.bearer {
             let value = self.secret(&at("bearer"), text)?;
             let text = text.clone();
-            own.push(ConfiguredText { value, text }.as_bearer());
+            own.push(ConfiguredText { value, text }.into_bearer());
         }
         let has_own_fields = !own.is_empty();
         for (field, ConfiguredText { value, text }) in own {

@@ -24,7 +24,7 @@ pub(super) struct ConfiguredText {
 
 impl ConfiguredText {
     /// The header field with a bearer token.
-    pub(super) fn as_bearer(self) -> (String, Self) {
+    pub(super) fn into_bearer(self) -> (String, Self) {
         let [value, text] = [self.value, self.text].map(|token| format!("Bearer {token}"));
         ("Authorization".to_owned(), Self { value, text })
     }
@@ -82,7 +82,7 @@ impl Reader {
         }
         let mut headers = self.headers(&format!("targets.{name}"), &entry.headers);
         let bearer = self.configured_text(name, "bearer", entry.bearer.as_deref(), true);
-        headers.extend(bearer.map(ConfiguredText::as_bearer));
+        headers.extend(bearer.map(ConfiguredText::into_bearer));
         if !headers.is_empty() {
             (target.headers, shell.headers) = headers
                 .into_iter()

@@ -242,7 +242,7 @@ fn a_timeline_has_both_sides_of_each_exchange_hook_and_callback() {
     let timeline = html.split("timeline\">").nth(1).expect("a timeline");
     let timeline = timeline.split("</ol>").next().expect("its end");
     assert_contains(
-        &timeline,
+        timeline,
         &[
             "call <code>flow&#x2f;read-flows</code> <b>200</b>",
             "<details open><summary><span class=\"chev\"></span><span>call <code>flow&#x2f;create-execution</code>",
