@@ -7,7 +7,7 @@ use super::write_finding;
 use conformant_engine::{Conclusion, Demands, Options, plan};
 use conformant_judge::prove::Mode;
 use conformant_record::{Finding, RunEvent, RunRecord, Verdict};
-use conformant_report::{Format, Report, Settings, redact_record};
+use conformant_report::{Format, Report, Settings, redact};
 use conformant_schema::Schemas;
 use conformant_selftest::known_defects;
 use std::fmt;
@@ -169,8 +169,7 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
             );
         },
     );
-    let redactor = target.redactor();
-    redact_record(&mut whole, &redactor);
+    redact(&mut whole, &target.redactor());
     Ok(Run {
         rulebook: rulebook.clone(),
         record: whole,

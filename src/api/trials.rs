@@ -7,8 +7,8 @@ use super::target::Target;
 use super::write_finding;
 use conformant_base::redact::Redactor;
 use conformant_engine::{OnDemandRunner, plan};
-use conformant_record::{Finding, Level, RunRecord, Verdict};
-use conformant_report::redact_record;
+use conformant_record::{Finding, Level, Verdict};
+use conformant_report::redact;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -108,21 +108,18 @@ impl Trial {
             let why = format!("the address of {service} leads elsewhere: {answer}");
             return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
         }
-        let mut redacted = RunRecord {
-            findings: concluded.judgment.findings,
-            ..RunRecord::default()
-        };
-        redact_record(&mut redacted, &suite.redactor);
+        let mut findings = concluded.judgment.findings;
+        redact(&mut findings, &suite.redactor);
         let reason = suite.redactor.redact(&concluded.result.reason);
-        let is_broken = redacted.findings.iter().any(|f| f.level == Level::Must);
+        let is_broken = findings.iter().any(|f| f.level == Level::Must);
         let verdict = concluded.result.verdict;
         let has_ended_well = matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
         if is_broken || !has_ended_well {
-            return Err(self.failure(verdict, &reason, redacted.findings));
+            return Err(self.failure(verdict, &reason, findings));
         }
         Ok(Played {
             why_not: (verdict == Verdict::NotApplicable).then(|| reason.into_owned()),
-            warnings: redacted.findings,
+            warnings: findings,
         })
     }
 

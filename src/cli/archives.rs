@@ -178,45 +178,33 @@ pub(super) fn open(path: &Path) -> Result<OpenedArchive, Failure> {
     Ok(if ending == "gz" || start.starts_with(GZIP) {
         OpenedArchive::Unpacked(Box::new(flate2::read::MultiGzDecoder::new(file)))
     } else if ending == "zst" || start.starts_with(ZSTD) {
-        OpenedArchive::Unpacked(Box::new(Frames::new(BufReader::new(file))))
+        OpenedArchive::Unpacked(Box::new(Frames::Between(BufReader::new(file))))
     } else {
         OpenedArchive::Plain(file)
     })
 }
 
 /// The frames of a zstd file, one after the other, as `zstd` and `cat` write them.
-struct Frames<R: BufRead> {
-    state: State<R>,
-}
-
-enum State<R: BufRead> {
+enum Frames<R: BufRead> {
     Between(R),
     Within(Box<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
     Done,
 }
 
-impl<R: BufRead> Frames<R> {
-    fn new(source: R) -> Self {
-        Self {
-            state: State::Between(source),
-        }
-    }
-}
-
 impl<R: BufRead> Read for Frames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match std::mem::replace(&mut self.state, State::Done) {
-                State::Done => return Ok(0),
-                State::Between(mut source) => {
+            match std::mem::replace(self, Self::Done) {
+                Self::Done => return Ok(0),
+                Self::Between(mut source) => {
                     if source.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
                     let decoder = StreamingDecoder::new(source)
                         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-                    self.state = State::Within(Box::new(decoder));
+                    *self = Self::Within(Box::new(decoder));
                 }
-                State::Within(mut decoder) => {
+                Self::Within(mut decoder) => {
                     let count = match decoder.read(buffer) {
                         Ok(count) => count,
                         // The decoder does not say that its source ended too early.
@@ -226,10 +214,10 @@ impl<R: BufRead> Read for Frames<R> {
                         Err(error) => return Err(error),
                     };
                     if count > 0 || buffer.is_empty() {
-                        self.state = State::Within(decoder);
+                        *self = Self::Within(decoder);
                         return Ok(count);
                     }
-                    self.state = State::Between(decoder.into_inner());
+                    *self = Self::Between(decoder.into_inner());
                 }
             }
         }
@@ -246,22 +234,21 @@ pub(super) struct Digested<R> {
 impl<R> Digested<R> {
     /// Returns the reader or writer, and the digest for use at the end.
     pub(super) fn new(source: R) -> (Self, Arc<Mutex<Sha256>>) {
-        let digest = Arc::new(Mutex::new(Sha256::new()));
-        (
-            Self {
-                source,
-                digest: Arc::clone(&digest),
-            },
-            digest,
-        )
+        let digest = Arc::<Mutex<Sha256>>::default();
+        let known = Arc::clone(&digest);
+        (Self { source, digest }, known)
+    }
+
+    fn update(&self, bytes: &[u8]) {
+        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
+        digest.update(bytes);
     }
 }
 
 impl<R: Read> Read for Digested<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
-        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
-        digest.update(&buffer[..count]);
+        self.update(&buffer[..count]);
         Ok(count)
     }
 }
@@ -269,8 +256,7 @@ impl<R: Read> Read for Digested<R> {
 impl<W: Write> Write for Digested<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let count = self.source.write(buffer)?;
-        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
-        digest.update(&buffer[..count]);
+        self.update(&buffer[..count]);
         Ok(count)
     }
 
@@ -279,17 +265,19 @@ impl<W: Write> Write for Digested<W> {
     }
 }
 
+/// The digest of everything that passed.
+pub(super) fn finished(digest: &Mutex<Sha256>) -> impl IntoIterator<Item = u8> {
+    let digest = digest.lock().unwrap_or_else(PoisonError::into_inner);
+    digest.clone().finalize()
+}
+
 /// `stdin-0123456789ab`.
 pub(super) fn name_of(digest: &Mutex<Sha256>) -> String {
     format!("stdin-{}", short(digest))
 }
 
 fn short(digest: &Mutex<Sha256>) -> String {
-    let digest = digest
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    text::hex(digest.finalize().into_iter().take(6))
+    text::hex(finished(digest).into_iter().take(6))
 }
 
 /// The file of rejected lines. It gets its name when it is complete.

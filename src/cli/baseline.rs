@@ -4,8 +4,8 @@
 //! is still reported. Judges nothing itself: reads the record of a run.
 
 use super::args::BaselineArgs;
-use super::run::read_waivers;
-use super::{Done, Exit, Failure, note, stored};
+use super::claims::read_waivers;
+use super::{Done, Exit, Failure, hint, note, stored, today};
 use conformant_record::waivers::{Waiver, place_of};
 use conformant_record::{Finding, Level, RunRecord, Verdict};
 use conformant_rulebook::Rulebook;
@@ -25,22 +25,13 @@ pub(super) fn check_ids(rulebook: &Rulebook, waivers: &[Waiver]) -> Result<(), F
             .is_some_and(|id| known.contains(&id.as_str()));
         !has_version && !names_one(waiver)
     });
-    let problems: Vec<String> = unknown
-        .map(|waiver| {
-            let id = &waiver.rule;
-            let hint = conformant_base::text::did_you_mean(id, &known);
-            let hint = hint
-                .map(|id| format!("; did you mean {id}?"))
-                .unwrap_or_default();
-            format!("--waivers: no rule is named {id}{hint} (`conformant list rules` shows them)")
-        })
-        .collect();
+    let unknown = unknown.map(|waiver| {
+        let id = &waiver.rule;
+        let hint = hint(id, &known);
+        format!("--waivers: no rule is named {id}{hint} (`conformant list rules` shows them)")
+    });
     let unusable = waivers.iter().flat_map(|waiver| unusable(rulebook, waiver));
-    let problems: Vec<String> = problems.into_iter().chain(unusable).collect();
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Usage(problems.join("\nerror: "))),
-    }
+    Failure::unless_empty(&unknown.chain(unusable).collect::<Vec<_>>())
 }
 
 /// The members of a waiver that can match no finding, and a missing reason.
@@ -55,11 +46,8 @@ fn unusable(rulebook: &Rulebook, waiver: &Waiver) -> Vec<String> {
             super::no_operation(rulebook, id)
         ));
     }
-    if let Some(pointer) = waiver
-        .pointer
-        .as_ref()
-        .filter(|p| !p.is_empty() && !p.starts_with('/'))
-    {
+    let pointer = waiver.pointer.as_deref().unwrap_or_default();
+    if !pointer.is_empty() && !pointer.starts_with('/') {
         problems.push(format!(
             "--waivers: {rule}: invalid pointer `{pointer}`: expected a JSON Pointer, such as /meta/page_size"
         ));
@@ -88,7 +76,7 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
     }
     // An update of a file that does not exist is a mistake in its name.
     let known = if args.update || args.out.exists() {
-        read_waivers(&args.out)?.waivers
+        read_waivers(&args.out)?
     } else {
         Vec::new()
     };
@@ -119,11 +107,11 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
         let summary = format!("{} added, {kept} kept", waivers.len() - kept);
         (waivers, summary)
     };
-    for rule in record
+    let broken = record
         .rules
         .iter()
-        .filter(|rule| rule.verdict == Verdict::Fail)
-    {
+        .filter(|rule| rule.verdict == Verdict::Fail);
+    for rule in broken {
         let listed = record.findings.iter().filter(|f| f.rule == rule.id).count();
         if listed < rule.findings {
             let all = rule.findings;
@@ -184,9 +172,7 @@ fn is_fixed(waiver: &Waiver, record: &RunRecord) -> bool {
 }
 
 fn expiry(text: Option<&str>) -> Result<Date, Failure> {
-    let today = conformant_base::clock::now()
-        .to_zoned(jiff::tz::TimeZone::UTC)
-        .date();
+    let today = today();
     let Some(text) = text else {
         return Ok(today.saturating_add(jiff::Span::new().days(DAYS)));
     };

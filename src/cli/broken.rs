@@ -25,7 +25,6 @@ pub(super) struct Bump<'a> {
     kinds: BTreeSet<(String, String)>,
 }
 
-/// The payloads of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
     /// Those that were valid and now break a rule, with that rule.
@@ -88,27 +87,13 @@ impl<'a> Bump<'a> {
     /// Reads the payloads of a folder and judges those of a changed type.
     pub(super) fn payloads(&self, folder: &Path) -> Result<Payloads, Failure> {
         let mut found = Payloads::default();
-        for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-            let entry = entry.map_err(|e| {
-                Failure::Usage(format!("failed to read --sdk {}: {e}", folder.display()))
-            })?;
-            let path = entry.path();
-            let ending = path
-                .extension()
-                .and_then(|e| e.to_str())
-                .unwrap_or_default();
-            if !entry.file_type().is_file()
-                || !matches!(ending, "json" | "ndjson" | "jsonl" | "har")
-            {
-                continue;
-            }
-            let inside = path
-                .strip_prefix(folder)
-                .unwrap_or(path)
-                .display()
-                .to_string();
-            let bytes = files::read(path, files::STORED_BYTES_MAX)?;
-            match ending {
+        for file in stored_payloads(folder, "--sdk", &["json", "ndjson", "jsonl", "har"]) {
+            let StoredPayloads {
+                inside,
+                ending,
+                bytes,
+            } = file?;
+            match ending.as_str() {
                 "har" => self.recording(&inside, &bytes, &mut found),
                 "json" => self.payload(&inside, &inside, &bytes, &mut found),
                 _ => {
@@ -228,6 +213,46 @@ impl<'a> Bump<'a> {
             .violations
             .is_empty()
     }
+}
+
+/// A file with payloads.
+pub(super) struct StoredPayloads {
+    /// Its path below the folder.
+    pub(super) inside: String,
+    pub(super) ending: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The files below a folder whose names have one of these endings.
+pub(super) fn stored_payloads<'a>(
+    folder: &'a Path,
+    what: &'a str,
+    endings: &'a [&str],
+) -> impl Iterator<Item = Result<StoredPayloads, Failure>> + 'a {
+    let entries = walkdir::WalkDir::new(folder).sort_by_file_name();
+    let is_wanted = |path: &Path| {
+        let ending = path.extension().and_then(|e| e.to_str());
+        ending.is_some_and(|ending| endings.contains(&ending))
+    };
+    let read = move |entry: walkdir::Result<walkdir::DirEntry>| {
+        let entry = entry.map_err(|e| {
+            Failure::Usage(format!("failed to read {what} {}: {e}", folder.display()))
+        })?;
+        let path = entry.path();
+        if !entry.file_type().is_file() || !is_wanted(path) {
+            return Ok(None);
+        }
+        let inside = path.strip_prefix(folder).unwrap_or(path);
+        let ending = path.extension().unwrap_or_default();
+        Ok(Some(StoredPayloads {
+            inside: inside.display().to_string(),
+            ending: ending.to_string_lossy().into_owned(),
+            bytes: files::read(path, files::STORED_BYTES_MAX)?,
+        }))
+    };
+    entries
+        .into_iter()
+        .filter_map(move |entry| read(entry).transpose())
 }
 
 /// Whether a path is below the name of a type: `events/MessageSent/4/….json` or `….ndjson`.

@@ -10,8 +10,7 @@ use conformant_check::{
     Checker, Counts, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings, UnknownType,
 };
 use conformant_engine::{Demands, gate};
-use conformant_record::{Level, RunEvent, RunRecord};
-use conformant_report::{Consumer, Keep, Settings, Stream};
+use conformant_record::{Level, RunRecord};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
@@ -93,24 +92,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     record.invocation = invocation::invocation();
     record.exit = Some(exit as u8);
     note(&read_in_all(&kind, counts, file_count - unread));
-    let settings = Settings { strict };
     let redactor = Redactor::new(&known.secrets);
-    let mut keep = Keep::default();
-    {
-        let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
-        let mut stream = Stream::new(
-            &redactor,
-            vec![&mut console as &mut dyn Consumer, &mut keep],
-        );
-        stream.send(RunEvent::Finished {
-            record: Box::new(record),
-        });
-    }
-    let record = keep
-        .record
-        .ok_or_else(|| Failure::Trouble("the check wrote no record".to_owned()))?;
-    output::write_reports(&reports, &record, settings)?;
+    output::publish(record, &redactor, &reports, &args.output)?;
     if counts.unlisted > 0 {
         note(&format!(
             "{} further findings are counted with their rules and not listed",
@@ -411,16 +394,10 @@ fn events(rulebook: &Rulebook, seen: &BTreeMap<String, usize>) -> Vec<String> {
     if seen.is_empty() {
         return Vec::new();
     }
-    let mut lines: Vec<String> = seen
-        .iter()
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    let missing: Vec<&str> = rulebook
-        .event_types
-        .keys()
-        .filter(|name| !seen.contains_key(*name))
-        .map(String::as_str)
-        .collect();
+    let lines = seen.iter().map(|(name, count)| format!("{count} {name}"));
+    let mut lines: Vec<String> = lines.collect();
+    let types = rulebook.event_types.keys().map(String::as_str);
+    let missing: Vec<&str> = types.filter(|name| !seen.contains_key(*name)).collect();
     if !missing.is_empty() {
         lines.push(format!("not seen, so not judged: {}", missing.join(", ")));
     }
@@ -439,16 +416,12 @@ fn rename(record: &mut RunRecord, from: &str, to: &str) {
     }
 }
 
-/// The time at which tokens are judged.
 fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
     let Some(text) = at else {
         return Ok(conformant_base::clock::now());
     };
-    text.parse().map_err(|_| {
-        Failure::Usage(format!(
-            "invalid --at `{text}`: expected a time, such as 2026-01-01T00:00:00Z"
-        ))
-    })
+    let wrong = |_| format!("invalid --at `{text}`: expected a time, such as 2026-01-01T00:00:00Z");
+    text.parse().map_err(wrong).map_err(Failure::Usage)
 }
 
 /// The part of the rulebook that the type needs, which loads faster than the whole.

@@ -1,12 +1,11 @@
 //! `--claims FILE`: fails a run that did not judge what the implementation claims.
 
-use super::run::read_waivers;
-use super::{Failure, read_file};
+use super::{Failure, parse_file, read_file};
 use conformant_base::text::did_you_mean;
 use conformant_engine::{features, need_in};
 use conformant_record::RunRecord;
 use conformant_record::claims::{ALL, ClaimsFile};
-use conformant_record::waivers::Waiver;
+use conformant_record::waivers::{Waiver, WaiverFile};
 use conformant_rulebook::Rulebook;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,10 +19,7 @@ impl Claims {
         let Some(path) = path else {
             return Ok(Self(None));
         };
-        let bytes = read_file(path)?;
-        let shown = path.display().to_string();
-        let file = conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)?;
-        Ok(Self(Some((path.to_owned(), file))))
+        Ok(Self(Some((path.to_owned(), parse_file(path)?))))
     }
 
     /// The waivers of a flag, or those that the claims name.
@@ -44,7 +40,7 @@ impl Claims {
             (None, Some(claimed)) => claimed,
             (None, None) => return Ok(Vec::new()),
         };
-        Ok(read_waivers(&path)?.waivers)
+        read_waivers(&path)
     }
 
     /// Rejects services and features that the rulebook does not have.
@@ -92,6 +88,19 @@ impl Claims {
         record.claims = Some(result);
         unjudged
     }
+}
+
+pub(super) fn read_waivers(path: &Path) -> Result<Vec<Waiver>, Failure> {
+    let bytes = read_file(path)?;
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
+    if first.is_some_and(|line| line.starts_with(b"- ")) {
+        return Err(Failure::Usage(format!(
+            "{}: found a list, expected the key `waivers`; write the line `waivers:` above the list",
+            path.display()
+        )));
+    }
+    Ok(parse_file::<WaiverFile>(path)?.waivers)
 }
 
 fn unknown(what: &str, word: &str, known: &[&str]) -> String {

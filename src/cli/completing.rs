@@ -80,7 +80,6 @@ pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
     )
 }
 
-/// Faults.
 pub(super) fn faults(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(
         current,
@@ -88,7 +87,6 @@ pub(super) fn faults(current: &OsStr) -> Vec<CompletionCandidate> {
     )
 }
 
-/// Allowed variations.
 pub(super) fn variants(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(
         current,

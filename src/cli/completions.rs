@@ -27,11 +27,9 @@ pub(super) fn completions(args: &CompletionsArgs) -> Done {
 
 pub(super) fn man(args: &ManArgs) -> Done {
     if let Some(folder) = &args.out {
-        let failed = |e: std::io::Error| {
-            Failure::Trouble(format!("failed to write {}: {e}", folder.display()))
-        };
-        std::fs::create_dir_all(folder).map_err(failed)?;
-        clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+        let failed = Failure::unwritten(folder);
+        std::fs::create_dir_all(folder).map_err(&failed)?;
+        clap_mangen::generate_to(Cli::command(), folder).map_err(&failed)?;
         return Ok(Exit::Conformant);
     }
     let mut page = Vec::new();

@@ -1,17 +1,15 @@
 //! `diff`: compares two rulebooks, representations, OpenAPI documents or document revisions, and reports what breaks consumers or producers.
 
 use super::args::{ContentArg, DiffArgs, Specs};
-use super::broken::{Bump, is_named};
-use super::{Done, Exit, Failure, load, note, print, print_problem, revision};
-use annotate_snippets::Level;
-use conformant_base::files;
+use super::broken::{Bump, StoredPayloads, is_named, stored_payloads};
+use super::{Done, Exit, Failure, import, load, note, print, revision};
 use conformant_base::json::{self, Limits};
 use conformant_engine::plan::{self, Planned};
-use conformant_openapi::{BYTES_MAX, Surface};
+use conformant_openapi::Surface;
 use conformant_report::write_whole;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::trace::{self, TraceProblem, Unit};
-use conformant_rulebook::{Problems, Rulebook, Service};
+use conformant_rulebook::{Rulebook, Service};
 use conformant_versions::{
     CompareError, Comparison, Content, Declaration, DeclaredFile, Format, VersionMatrix,
 };
@@ -24,7 +22,6 @@ const DOCUMENTS_LOCK: &str = "documents.lock";
 /// Number of generated documents of each version.
 const SAMPLES: u64 = 40;
 
-/// One side of a comparison.
 enum Side {
     Rulebook(Box<Rulebook>),
     Documents(Vec<Unit>),
@@ -81,8 +78,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             )));
         }
     };
-    let declarations = args.declare.as_deref().map(declared).transpose()?;
-    let declarations = declarations.map_or_else(Vec::new, |file| file.changes);
+    let declarations = declared(args.declare.as_deref())?;
     comparison.declare(&declarations);
     if let Some(folder) = &args.fixtures {
         comparison.fixtures = fixtures(&comparison, folder)?;
@@ -114,11 +110,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             "undeclared breaking changes: {undeclared}; accept them in `--declare FILE`, by id and with a reason"
         ));
     }
-    Ok(if comparison.fails() {
-        Exit::Failed
-    } else {
-        Exit::Conformant
-    })
+    Ok(Exit::failed_if(comparison.fails()))
 }
 
 fn content(args: &DiffArgs) -> Option<Content> {
@@ -191,7 +183,9 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
         return folder(path, current);
     }
     if path.is_file() {
-        return openapi(path).map(Side::OpenApi);
+        let surface = import::read_openapi(path, conformant_openapi::surface)?;
+        import::warn(&surface.problems);
+        return Ok(Side::OpenApi(surface));
     }
     match conformant_versions::kind_named(current, text) {
         Ok(_) => Ok(Side::Kind),
@@ -239,31 +233,6 @@ fn has_other_version(rulebook: &Rulebook, text: &str) -> bool {
     is_version && rulebook.kinds.keys().any(|kind| kind.starts_with(&of_name))
 }
 
-/// Reads an OpenAPI document; what cannot be compared is a warning.
-fn openapi(path: &Path) -> Result<Surface, Failure> {
-    let shown = path.display().to_string();
-    let unread = |why: String| Failure::Usage(format!("failed to read {shown}: {why}"));
-    let bytes = files::read(path, BYTES_MAX as u64)?;
-    if let Some(format) = conformant_check::format_of(&bytes) {
-        return Err(unread(format!(
-            "it is {format}, expected an OpenAPI document"
-        )));
-    }
-    let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
-    let read = conformant_openapi::surface(&shown, text.trim_start_matches('\u{feff}'));
-    let surface = read.map_err(|problems| {
-        let mut all = Problems::default();
-        for problem in problems {
-            all.push(problem);
-        }
-        Failure::Problems(all)
-    })?;
-    for problem in &surface.problems {
-        print_problem(problem, Level::WARNING);
-    }
-    Ok(surface)
-}
-
 fn folder(path: &Path, current: &Rulebook) -> Result<Side, Failure> {
     if path.join(RULEBOOK_FILE).is_file() {
         let rulebook = conformant_judge::load::from_dir(path).map_err(Failure::Problems)?;
@@ -295,7 +264,6 @@ fn classes(specs: &Specs) -> Result<conformant_versions::Classes, Failure> {
     trace::classes(&lock).map_err(|problems| Failure::Usage(lines(&problems)))
 }
 
-/// The rulebook of a git revision.
 pub(super) fn rulebook_of(revision: &str) -> Result<Rulebook, Failure> {
     let dir = revision::check_out(revision)?;
     conformant_judge::load::from_dir(dir.path()).map_err(Failure::Problems)
@@ -324,36 +292,23 @@ fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &
     planned.iter().map(|p| (p.service, &p.scenario))
 }
 
-pub(super) fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
-    let shown = path.display().to_string();
-    let bytes = super::read_file(path)?;
-    conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+/// The changes that a file accepts; none without a file.
+pub(super) fn declared(path: Option<&Path>) -> Result<Vec<Declaration>, Failure> {
+    let file: Option<DeclaredFile> = path.map(super::parse_file).transpose()?;
+    Ok(file.map_or_else(Vec::new, |file| file.changes))
 }
 
 /// Fixtures in a folder that a change affects. A fixture is stored under the name of its representation:
 /// `events/MessageSent/4/….json`, or a line of `….ndjson`.
 fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
-    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry.map_err(|e| {
-            Failure::Usage(format!("failed to read fixtures {}: {e}", folder.display()))
-        })?;
-        let path = entry.path();
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or_default();
-        let by_line = matches!(extension, "ndjson" | "jsonl");
-        if !entry.file_type().is_file() || !(by_line || extension == "json") {
-            continue;
-        }
-        let inside = path
-            .strip_prefix(folder)
-            .unwrap_or(path)
-            .display()
-            .to_string();
-        let bytes = files::read(path, files::STORED_BYTES_MAX)?;
-        if by_line {
+    for file in stored_payloads(folder, "fixtures", &["json", "ndjson", "jsonl"]) {
+        let StoredPayloads {
+            inside,
+            ending,
+            bytes,
+        } = file?;
+        if ending != "json" {
             let lines = bytes.split(|b| *b == b'\n').enumerate();
             let touched = lines.filter(|(_, line)| touches(comparison, &inside, line));
             found.extend(touched.map(|(n, _)| format!("{inside}:{}", n + 1)));
@@ -409,7 +364,6 @@ pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
         .collect()
 }
 
-/// Writes each report.
 pub(super) fn write(
     reports: &[To],
     render: impl Fn(Format) -> Option<String>,
@@ -423,9 +377,9 @@ pub(super) fn write(
         })?;
         match path {
             None => print(&text),
-            Some(path) => write_whole(path, text.as_bytes()).map_err(|e| {
-                Failure::Trouble(format!("failed to write {}: {e}", path.display()))
-            })?,
+            Some(path) => {
+                write_whole(path, text.as_bytes()).map_err(Failure::unwritten(path))?;
+            }
         }
     }
     Ok(())

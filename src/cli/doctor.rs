@@ -14,8 +14,8 @@ mod targets;
 
 pub(super) use access::Targets;
 
-use super::args::{DoctorArgs, ListFormat, RunArgs};
-use super::config::{self, Config};
+use super::args::{DoctorArgs, ListFormat};
+use super::config::{self, Config, Reading};
 use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
@@ -29,7 +29,6 @@ const ADVANCE_CLOCK: &str = "advance_clock";
 /// At most this many tasks about hooks; `not judged` lists all of them.
 const TASKS_OF_HOOKS_MAX: usize = 5;
 
-/// One check and its result.
 struct Check {
     what: String,
     /// None if it was not tried.
@@ -44,21 +43,15 @@ struct Check {
 impl Check {
     fn ok(what: String, says: String) -> Self {
         Self {
-            what,
             is_ok: Some(true),
-            says,
-            todo: None,
-            rules: 0,
+            ..Self::untried(what, says, None)
         }
     }
 
     fn failed(what: String, says: String, todo: String) -> Self {
         Self {
-            what,
             is_ok: Some(false),
-            says,
-            todo: Some(todo),
-            rules: 0,
+            ..Self::untried(what, says, Some(todo))
         }
     }
 
@@ -73,7 +66,6 @@ impl Check {
     }
 }
 
-/// Everything that was found.
 #[derive(Default)]
 struct Diagnosis {
     /// What makes judging impossible.
@@ -103,21 +95,19 @@ impl LeftOut {
 }
 
 impl Diagnosis {
+    fn has_failed(&self) -> bool {
+        self.checks.iter().any(|check| check.is_ok == Some(false))
+    }
+
     fn push(&mut self, check: Check) {
         self.checks.push(check);
     }
 }
 
 pub(super) fn doctor(args: &DoctorArgs) -> Done {
-    let config = config::read(&RunArgs {
-        config: args.config.clone(),
-        targets: args.targets.clone(),
-        hooks: args.hooks.clone(),
-        specs: args.specs.clone(),
-        ..RunArgs::default()
-    })?;
+    let config = config::read(&args.on, Reading::default())?;
     if config.settings.targets.is_empty() {
-        let help = match config::found(args.config.as_deref()) {
+        let help = match config::found(args.on.config.as_deref()) {
             Some(path) => format!("name one in {} under `targets`", path.display()),
             None => "write a configuration with `conformant init --target SERVICE=URL`".to_owned(),
         };
@@ -125,7 +115,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
             "no target is configured: {help}, or give --target SERVICE=URL"
         )));
     }
-    let rulebook = super::load(&args.specs)?;
+    let rulebook = super::load(&args.on.specs)?;
     config::check_values(&rulebook, &config)?;
     let targets = Targets::new(&config, &rulebook)?;
     let mut diagnosis = Diagnosis::default();
@@ -150,14 +140,9 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         ListFormat::Json => as_json(&diagnosis),
     };
     print(&redactor.redact(&text));
-    let is_ok = diagnosis
-        .checks
-        .iter()
-        .all(|check| check.is_ok != Some(false));
-    Ok(if is_ok {
-        Exit::Conformant
-    } else {
-        Exit::Trouble
+    Ok(match diagnosis.has_failed() {
+        false => Exit::Conformant,
+        true => Exit::Trouble,
     })
 }
 
@@ -283,8 +268,7 @@ fn as_text(diagnosis: &Diagnosis) -> String {
         };
         out.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
     }
-    let has_failed = diagnosis.checks.iter().any(|c| c.is_ok == Some(false));
-    if diagnosis.left_out.is_empty() && diagnosis.unset.is_empty() && !has_failed {
+    if diagnosis.left_out.is_empty() && diagnosis.unset.is_empty() && !diagnosis.has_failed() {
         out.push_str("all rules of these services can be judged\n");
     }
     let hooks = diagnosis.left_out.iter();

@@ -44,8 +44,7 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
     if release {
         released = released.with_current(&rulebook);
     }
-    let declared = declare.map(diff::declared).transpose()?;
-    let declared = declared.map_or_else(Vec::new, |file| file.changes);
+    let declared = diff::declared(declare)?;
     let documents = |kind: &str| diff::generated(&rulebook, kind);
     let checked = EventsCheck::new(&rulebook, &released, &declared, &documents);
     diff::contradicted(&checked.contradictions)?;
@@ -57,7 +56,7 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
         && release
         && !checked.fails()
     {
-        std::fs::write(&lock, released.lock()).map_err(|e| unwritten(&lock, &e))?;
+        std::fs::write(&lock, released.lock()).map_err(Failure::unwritten(&lock))?;
         let before = before.lock();
         let written = released.lock();
         let new = written
@@ -137,11 +136,7 @@ fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
         }
         file.write_all(&bytes)
     })
-    .map_err(|e| unwritten(&to, &e))
-}
-
-fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Trouble(format!("failed to write {}: {error}", path.display()))
+    .map_err(Failure::unwritten(&to))
 }
 
 /// `events/MessageSent/5.yaml` -> `MessageSent/5`.

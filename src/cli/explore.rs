@@ -1,17 +1,16 @@
 //! `explore`: sends random sequences of requests, judges the responses, and prints findings as scenarios.
 
-use super::args::{ExploreArgs, RunArgs};
-use super::config::{self, Config};
+use super::args::ExploreArgs;
+use super::config::{self, Config, Reading};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, doctor, load, note, print, run};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Options, Sessions, Target};
+use conformant_engine::{Sessions, Target};
 use conformant_explore::{
     Budget, Certainty, Coverage, ExploreOptions, Explored, Explorer, Progress, Shrunk, file_of,
 };
-use conformant_judge::prove::Mode;
 use conformant_record::Level;
 use conformant_report::ALIVE_SECONDS;
 use conformant_rulebook::Rulebook;
@@ -33,20 +32,13 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     if let Some(folder) = &args.save {
         can_be_written(folder)?;
     }
-    let run_args = RunArgs {
-        config: args.config.clone(),
-        targets: args.targets.clone(),
-        hooks: args.hooks.clone(),
-        specs: args.specs.clone(),
-        ..RunArgs::default()
-    };
-    let mut config = config::read(&run_args)?;
-    config::check_hooks(&run_args, &config)?;
+    let mut config = config::read(&args.on, Reading::default())?;
+    config::check_hooks(args.on.hooks.as_deref(), false, &config)?;
     if args.only_safe {
         // Hooks change state, too.
         config.settings.hooks.clear();
     }
-    let rulebook = load(&args.specs)?;
+    let rulebook = load(&args.on.specs)?;
     config::check_values(&rulebook, &config)?;
     let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
     if !headlines.is_empty() {
@@ -57,7 +49,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         ));
     }
     let schemas = Schemas::default();
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+    let signals = Signals::listen()?;
     let is_live = !config.settings.targets.is_empty();
     let given = (args.seed, args.names.as_deref());
     let (seed, names) = run::seed_and_names(given, is_live)?;
@@ -160,11 +152,7 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
         return Exit::NothingJudged;
     }
     let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;
-    if explored.found.iter().any(is_sure) || explored.more > 0 {
-        Exit::Failed
-    } else {
-        Exit::Conformant
-    }
+    Exit::failed_if(explored.found.iter().any(is_sure) || explored.more > 0)
 }
 
 /// Parses `60s`, or a number of sequences.
@@ -204,15 +192,7 @@ fn sessions<'a>(
         let offline = Offline::in_process(seed, none.0, none.1, Target::all_of_reference());
         return Ok(Box::new(offline));
     }
-    let options = Options {
-        seed,
-        jobs,
-        shuffle: false,
-        run_max: config.run_max,
-        prove: Mode::Off,
-        evidence_writer: None,
-    };
-    run::sessions(config, rulebook, &options, signals)
+    run::sessions(config, rulebook, (seed, jobs), signals)
 }
 
 /// Checks, before anything is sent, that the folder is writable.
@@ -232,14 +212,7 @@ fn can_be_written(folder: &Path) -> Result<(), Failure> {
 fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Failure> {
     for shrunk in found.iter().filter(|shrunk| !shrunk.is_flaky()) {
         let (name, text) = file_of(shrunk);
-        let path = folder.join(name);
-        let fails = |why: std::io::Error| {
-            Failure::Trouble(format!("failed to write {}: {why}", path.display()))
-        };
-        if let Some(above) = path.parent() {
-            std::fs::create_dir_all(above).map_err(fails)?;
-        }
-        std::fs::write(&path, redactor.redact(&text).as_bytes()).map_err(fails)?;
+        super::write_file(&folder.join(name), redactor.redact(&text).as_bytes())?;
     }
     let sure = found.iter().filter(|shrunk| !shrunk.is_flaky()).count();
     if sure > 0 {

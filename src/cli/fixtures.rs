@@ -75,11 +75,7 @@ fn verify(args: &VerifyArgs) -> Done {
     }
     let count: u64 = manifest.fixtures.iter().map(|e| e.lines.unwrap_or(1)).sum();
     print(&format!("{count} fixtures, {failed} failed\n"));
-    Ok(if failed == 0 {
-        Exit::Conformant
-    } else {
-        Exit::Failed
-    })
+    Ok(Exit::failed_if(failed > 0))
 }
 
 /// Judges valid fixtures of other versions of an event against each of the versions in use.

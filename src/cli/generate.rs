@@ -2,10 +2,11 @@
 //!
 //! Fixtures are implemented in `conformant_fixtures`; this module handles folders, pipes, signals and progress.
 
+use super::archives::{self, Digested};
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note, worlds};
-use conformant_base::text::glob;
+use conformant_base::text;
 use conformant_fixtures::stream::{self, Layout, Source};
 use conformant_fixtures::{
     Breaker, Entry, Filing, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing, Staged,
@@ -14,7 +15,6 @@ use conformant_fixtures::{
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use indicatif::{ProgressBar, ProgressStyle};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -36,8 +36,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let all = conformant_fixtures::subjects(&rulebook);
     let chosen = select(&rulebook, &all, &args.kinds)?;
-    let signals = Signals::listen()
-        .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))?;
+    let signals = Signals::listen()?;
     let generation = Generation {
         args,
         rulebook: &rulebook,
@@ -71,23 +70,23 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
             generation.chosen.len()
         ))),
     };
-    match signals.exit() {
-        Some(exit) if done.is_err() => {
-            note("interrupted; no partial output was left");
-            Ok(exit)
-        }
-        Some(_) | None => done,
-    }
+    signals.conclude(done)
 }
 
-/// One selected type.
 #[derive(Clone, Copy)]
 enum ResourceRequest<'a> {
     Document(&'a Subject),
     Text(Text),
 }
 
-impl ResourceRequest<'_> {
+impl<'a> ResourceRequest<'a> {
+    fn document(&self) -> Option<&'a Subject> {
+        match self {
+            Self::Document(subject) => Some(subject),
+            Self::Text(_) => None,
+        }
+    }
+
     fn name(&self) -> &str {
         match self {
             Self::Document(subject) => &subject.name,
@@ -143,19 +142,18 @@ fn select<'a>(
 
 fn names(rulebook: &Rulebook, kind: &str, wish: &ResourceRequest<'_>) -> bool {
     let current = rulebook.event_types.get(kind).and_then(Option::as_deref);
-    current == Some(wish.name()) || glob(kind, wish.name())
+    current == Some(wish.name()) || text::glob(kind, wish.name())
 }
 
 fn unknown(kind: &str, wishes: &[ResourceRequest<'_>]) -> Failure {
     let known: Vec<&str> = wishes.iter().map(ResourceRequest::name).collect();
-    let help = conformant_base::text::did_you_mean(kind, &known).map_or_else(
+    let help = text::did_you_mean(kind, &known).map_or_else(
         || "see `conformant list kinds` and `conformant list operations`".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
     Failure::Usage(format!("unknown --kind `{kind}`; {help}"))
 }
 
-/// The job: what to generate, and how.
 struct Generation<'a> {
     args: &'a GenerateArgs,
     rulebook: &'a Rulebook,
@@ -176,14 +174,6 @@ impl<'a> Generation<'a> {
             ResourceRequest::Document(_) => None,
         };
         self.chosen.iter().filter_map(text).collect()
-    }
-
-    fn subjects(&self) -> Vec<&'a Subject> {
-        let subject = |wish: &ResourceRequest<'a>| match wish {
-            ResourceRequest::Document(subject) => Some(*subject),
-            ResourceRequest::Text(_) => None,
-        };
-        self.chosen.iter().filter_map(subject).collect()
     }
 
     /// Returns an error after a signal, which ends all writing.
@@ -221,7 +211,11 @@ impl<'a> Generation<'a> {
         valid: u64,
     ) -> Result<conformant_fixtures::Set, Failure> {
         let wanted = Wanted {
-            subjects: self.subjects(),
+            subjects: self
+                .chosen
+                .iter()
+                .filter_map(|wish| wish.document())
+                .collect(),
             texts: self.texts(),
             seed: self.args.seed,
             valid_count: valid,
@@ -349,7 +343,13 @@ impl<'a> Generation<'a> {
         out: &mut dyn Write,
     ) -> Result<(), Unwritten> {
         let breaker = self.breaker(wish)?;
-        let mut out = Lines::begin(BufWriter::with_capacity(BUFFER_BYTES, out), layout)?;
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
+        let (before, between, after, end) = match layout {
+            Layout::Ndjson => ("", "", "\n", ""),
+            Layout::Array => ("[", ",\n", "", "]\n"),
+        };
+        out.write_all(before.as_bytes())?;
+        let mut is_first = true;
         let mut left = count.unwrap_or(u64::MAX);
         for round in 0.. {
             self.go_on()?;
@@ -360,30 +360,29 @@ impl<'a> Generation<'a> {
                     break;
                 }
                 left -= 1;
-                out.line(&Line {
+                if !std::mem::take(&mut is_first) {
+                    out.write_all(between.as_bytes())?;
+                }
+                let breaks_schema = wish.document().map(|subject| {
+                    conformant_fixtures::breaks_schema(&self.schemas, subject, &broken.document)
+                });
+                let line = Line {
                     kind: wish.name().to_owned(),
-                    breaks_schema: match wish {
-                        ResourceRequest::Document(subject) => {
-                            let document = &broken.document;
-                            Some(conformant_fixtures::breaks_schema(
-                                &self.schemas,
-                                subject,
-                                document,
-                            ))
-                        }
-                        ResourceRequest::Text(_) => None,
-                    },
+                    breaks_schema,
                     breaks_rule: broken.rule,
                     pointer: broken.pointer,
                     change: broken.mutation.to_owned(),
                     document: broken.document,
-                })?;
+                };
+                serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
+                out.write_all(after.as_bytes())?;
             }
             if is_last || left == 0 {
                 break;
             }
         }
-        Ok(out.end()?)
+        out.write_all(end.as_bytes())?;
+        Ok(out.flush()?)
     }
 
     fn breaker(&self, wish: &ResourceRequest<'a>) -> Result<Breaker<'_>, Failure> {
@@ -429,46 +428,6 @@ impl<T: Into<Failure>> From<T> for Unwritten {
     }
 }
 
-/// JSON values, one a line or as one array.
-struct Lines<W: Write> {
-    out: W,
-    layout: Layout,
-    between: &'static [u8],
-}
-
-impl<W: Write> Lines<W> {
-    fn begin(mut out: W, layout: Layout) -> io::Result<Self> {
-        if layout == Layout::Array {
-            out.write_all(b"[")?;
-        }
-        let between = b"";
-        Ok(Self {
-            out,
-            layout,
-            between,
-        })
-    }
-
-    fn line(&mut self, line: &Line) -> io::Result<()> {
-        self.out.write_all(self.between)?;
-        serde_json::to_writer(&mut self.out, line)?;
-        match self.layout {
-            Layout::Ndjson => self.out.write_all(b"\n"),
-            Layout::Array => {
-                self.between = b",\n";
-                Ok(())
-            }
-        }
-    }
-
-    fn end(mut self) -> io::Result<()> {
-        if self.layout == Layout::Array {
-            self.out.write_all(b"]\n")?;
-        }
-        self.out.flush()
-    }
-}
-
 /// All valid documents of a type, named as files of their own would be.
 fn stream_entry(file: String, wish: &ResourceRequest<'_>, lines: u64, sha256: String) -> Entry {
     let (folder, ending) = match wish {
@@ -499,33 +458,12 @@ fn into_file(
             source,
         })
     };
-    let mut out = Hashed {
-        out: File::create(&path).map_err(failed)?,
-        hasher: Sha256::new(),
-    };
+    let (mut out, digest) = Digested::new(File::create(&path).map_err(failed)?);
     write(&mut out).map_err(|unwritten| match unwritten {
         Unwritten::Out(error) => failed(error),
         Unwritten::Reported(failure) => failure,
     })?;
-    Ok(conformant_base::text::hex(out.hasher.finalize()))
-}
-
-/// A file that is hashed while it is written.
-struct Hashed {
-    out: File,
-    hasher: Sha256,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
+    Ok(text::hex(archives::finished(&digest)))
 }
 
 /// A progress bar on standard error, if that is a terminal.

@@ -238,14 +238,10 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         .into_iter()
         .flat_map(|row| row.split('|').map(str::trim))
         .collect();
-    if let Some(result) = cells.get(3).filter(|cell| !cell.is_empty()) {
-        let _ = writeln!(text, "  result     {}", result.replace('`', ""));
-    }
-    if let Some(effect) = cells.get(4).filter(|cell| !cell.is_empty()) {
-        let _ = writeln!(text, "  effect     {}", effect.replace('`', ""));
-    }
-    if let Some(example) = cells.get(5).filter(|cell| !cell.is_empty()) {
-        let _ = writeln!(text, "  example    {}", example.replace('`', ""));
+    for (label, at) in [("result", 3), ("effect", 4), ("example", 5)] {
+        if let Some(cell) = cells.get(at).filter(|cell| !cell.is_empty()) {
+            let _ = writeln!(text, "  {label:<10} {}", cell.replace('`', ""));
+        }
     }
     if let Some(probe) = &hook.probe {
         let probe = Value::Object(probe.clone());
@@ -512,10 +508,13 @@ mod tests {
     use super::*;
     use conformant_engine::plan;
 
+    fn embedded() -> Rulebook {
+        conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
     #[test]
     fn each_sort_of_name_is_explained() {
-        let rulebook =
-            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook = embedded();
         let planned = plan::all(&rulebook);
         for (name, begin) in [
             (
@@ -564,8 +563,7 @@ mod tests {
 
     #[test]
     fn each_cause_is_explained_by_its_word_in_reports() {
-        let rulebook =
-            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook = embedded();
         let planned = plan::all(&rulebook);
         for cause in Cause::examples() {
             let text = describe(&rulebook, &planned, &cause.to_string());
@@ -575,8 +573,7 @@ mod tests {
 
     #[test]
     fn every_offered_name_is_explained() {
-        let rulebook =
-            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook = embedded();
         let planned = plan::all(&rulebook);
         for name in names(&rulebook) {
             assert_ne!(describe(&rulebook, &planned, &name), "", "{name}");

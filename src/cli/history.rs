@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The number of earlier runs that a new run is compared with.
-pub(super) const RUNS_MAX: usize = 50;
+const RUNS_MAX: usize = 50;
 
 /// The last records of a folder, oldest first by name; other files are reported and skipped.
-pub(super) fn read(folder: &Path, last: usize) -> Result<Vec<(String, RunRecord)>, Failure> {
+fn read(folder: &Path, last: usize) -> Result<Vec<(String, RunRecord)>, Failure> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -56,14 +56,15 @@ fn stored_order(path: &Path) -> (String, usize) {
     }
 }
 
-/// Creates the folder, so that a run does not end with one that cannot be written.
-pub(super) fn prepare(folder: &Path) -> Result<(), Failure> {
+/// Reads the stored runs. Creates the folder, so that a run does not end with one that cannot be written.
+pub(super) fn prepare(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::Usage(format!(
             "--history: {} cannot be written: {error}",
             folder.display()
         ))
-    })
+    })?;
+    read(folder, RUNS_MAX)
 }
 
 /// Stores a finished run under its start time, and never replaces another one.
@@ -83,8 +84,7 @@ pub(super) fn keep(
     // Computed again from the folder each time.
     kept.history = None;
     let json = conformant_report::Format::Json.render(&kept, Settings::default());
-    conformant_report::write_whole(&path, json.as_bytes())
-        .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))
+    conformant_report::write_whole(&path, json.as_bytes()).map_err(Failure::unwritten(&path))
 }
 
 pub(super) fn history(args: &HistoryArgs) -> Done {

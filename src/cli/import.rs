@@ -2,12 +2,12 @@
 //!
 //! Writes into a folder that is empty or missing. Problems of the document are printed with their places; the rest is made.
 
-use super::{Done, Exit, Failure, note, print, print_problem};
+use super::{Done, Exit, Failure, note, print, print_problem, write_file};
 use annotate_snippets::Level;
 use conformant_base::files;
 use conformant_base::text;
 use conformant_openapi::{BYTES_MAX, import};
-use conformant_rulebook::Problems;
+use conformant_rulebook::{Problem, Problems};
 use std::path::Path;
 
 /// Operations that the console lists as left out.
@@ -15,35 +15,11 @@ const LEFT_OUT_SHOWN_MAX: usize = 20;
 
 pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
     refuse_used(folder)?;
-    let unread =
-        |why: String| Failure::Usage(format!("failed to read {}: {why}", document.display()));
-    let bytes = files::read(document, BYTES_MAX as u64)?;
-    if let Some(format) = conformant_check::format_of(&bytes) {
-        return Err(unread(format!(
-            "it is {format}, expected an OpenAPI document"
-        )));
-    }
-    let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
-    let shown = document.display().to_string();
-    let made = import(&shown, text.trim_start_matches('\u{feff}')).map_err(|problems| {
-        let mut all = Problems::default();
-        for problem in problems {
-            all.push(problem);
-        }
-        Failure::Problems(all)
-    })?;
-    for problem in &made.problems {
-        print_problem(problem, Level::WARNING);
-    }
+    let made = read_openapi(document, import)?;
+    warn(&made.problems);
     for (path, text) in &made.files {
         let path = folder.join(path);
-        let failed = |e: std::io::Error| {
-            Failure::Trouble(format!("failed to write {}: {e}", path.display()))
-        };
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(failed)?;
-        }
-        std::fs::write(&path, text).map_err(failed)?;
+        write_file(&path, text)?;
         print(&format!("{}\n", path.display()));
     }
     conformant_judge::load::from_dir(folder).map_err(Failure::Problems)?;
@@ -73,6 +49,36 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
         made.service
     ));
     Ok(Exit::Conformant)
+}
+
+/// Reads an OpenAPI document by one of the functions of its crate.
+pub(super) fn read_openapi<T>(
+    path: &Path,
+    read: impl Fn(&str, &str) -> Result<T, Vec<Problem>>,
+) -> Result<T, Failure> {
+    let shown = path.display().to_string();
+    let unread = |why: String| Failure::Usage(format!("failed to read {shown}: {why}"));
+    let bytes = files::read(path, BYTES_MAX as u64)?;
+    if let Some(format) = conformant_check::format_of(&bytes) {
+        return Err(unread(format!(
+            "it is {format}, expected an OpenAPI document"
+        )));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
+    read(&shown, text.trim_start_matches('\u{feff}')).map_err(|problems| {
+        let mut all = Problems::default();
+        for problem in problems {
+            all.push(problem);
+        }
+        Failure::Problems(all)
+    })
+}
+
+/// Prints what cannot be imported or compared.
+pub(super) fn warn(problems: &[Problem]) {
+    for problem in problems {
+        print_problem(problem, Level::WARNING);
+    }
 }
 
 /// Refuses a folder in which something is already.

@@ -4,7 +4,7 @@
 //! Never overwrites a file.
 
 use super::args::{Forge, InitArgs};
-use super::{Done, Exit, Failure, config, note, print};
+use super::{Done, Exit, Failure, as_json, config, note, print};
 use conformant_base::http::Request;
 use conformant_base::text::shell_quoted;
 use conformant_engine::probe::is_page;
@@ -53,12 +53,10 @@ pub(super) fn init(args: &InitArgs) -> Done {
         .collect();
     let control = args.hooks.as_deref().map(|url| url.trim_end_matches('/'));
     let values = context! { services, hooks, control => control };
-    let schema = serde_json::to_string_pretty(&config::schema(&index))
-        .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     let mut files = vec![
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),
         // Editors use it for completion.
-        ("conformant.schema.json", format!("{schema}\n")),
+        ("conformant.schema.json", as_json(&config::schema(&index))?),
     ];
     if args.hooks.is_none() {
         files.push(("hooks/hook.sh", rendered(SHELL, &values)?));

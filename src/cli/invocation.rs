@@ -36,9 +36,9 @@ pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
         return line;
     }
     let shown = |path: &std::path::Path| path.display().to_string();
-    let specs = args.specs.specs.as_deref().map(shown);
+    let specs = args.on.specs.specs.as_deref().map(shown);
     add(is_given("--specs"), "--specs", specs);
-    let file = config::found(args.config.as_deref());
+    let file = config::found(args.on.config.as_deref());
     add(is_given("--config"), "--config", file.as_deref().map(shown));
     for (service, url) in config::targets_of_environment(&config.settings.index) {
         add(
@@ -47,7 +47,7 @@ pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
             Some(format!("{service}={url}")),
         );
     }
-    add(is_given("--hooks"), "--hooks", args.hooks.clone());
+    add(is_given("--hooks"), "--hooks", args.on.hooks.clone());
     add(is_given("--seed"), "--seed", Some(seed.to_string()));
     // Each repetition has names of its own.
     add(

@@ -1,8 +1,9 @@
 //! `list`: prints one line or JSON object for each item.
 
 use super::args::{ListArgs, ListFormat, Listed};
-use super::{Done, Exit, Failure, glossary, load_to_tell, print};
+use super::{Done, Exit, Failure, as_json, glossary, load_to_tell, print};
 use conformant_base::source::Source;
+use conformant_base::text;
 use conformant_engine::plan;
 use conformant_record::{Basis, Level};
 use conformant_reference::{Fault, Variant};
@@ -47,15 +48,9 @@ enum ExtraColumns<'r> {
 
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load_to_tell(&args.specs, args.what == Listed::Scenarios)?;
-    let wanted = |id: &str| {
-        args.filters.is_empty()
-            || args
-                .filters
-                .iter()
-                .any(|f| conformant_base::text::glob(f, id))
-    };
     let mut rows = rows(&rulebook, args.what);
-    rows.retain(|row| wanted(&row.id));
+    let filters = args.filters.as_slice();
+    rows.retain(|row| filters.is_empty() || filters.iter().any(|f| text::glob(f, &row.id)));
     if rows.is_empty() && !args.filters.is_empty() {
         return Err(Failure::Usage(format!(
             "no id matches --filter {}: expected a glob over whole ids, such as `flow/*`",
@@ -63,11 +58,7 @@ pub(super) fn list(args: &ListArgs) -> Done {
         )));
     }
     match args.format {
-        ListFormat::Json => {
-            let text = serde_json::to_string_pretty(&rows)
-                .map_err(|e| Failure::Trouble(format!("failed to write the list: {e}")))?;
-            print(&format!("{text}\n"));
-        }
+        ListFormat::Json => print(&as_json(&rows)?),
         ListFormat::Text => print(&table(&rows, &rulebook)),
     }
     Ok(Exit::Conformant)

@@ -21,9 +21,7 @@ pub(super) fn report(args: &ReportArgs) -> Done {
     let matrix = Matrix::of(&runs, &features(&rulebook));
     for (file, text) in [(PAGE, matrix.page()), (MARKDOWN, matrix.markdown())] {
         let path = args.out.join(file);
-        write_whole(&path, text.as_bytes()).map_err(|why| {
-            Failure::Trouble(format!("failed to write {}: {why}", path.display()))
-        })?;
+        write_whole(&path, text.as_bytes()).map_err(Failure::unwritten(&path))?;
         print(&format!("wrote {}\n", path.display()));
     }
     Ok(Exit::Conformant)

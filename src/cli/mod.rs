@@ -57,8 +57,10 @@ use conformant_engine::Conclusion;
 use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Format, Report, ReportError};
 use conformant_rulebook::Rulebook;
+use jiff::civil::Date;
+use serde::de::DeserializeOwned;
 use signals::Signals;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -80,6 +82,16 @@ pub enum Exit {
     Interrupted = 130,
     /// Ended by SIGTERM.
     Terminated = 143,
+}
+
+impl Exit {
+    /// Whether something that was judged failed.
+    fn failed_if(is_failed: bool) -> Self {
+        match is_failed {
+            true => Self::Failed,
+            false => Self::Conformant,
+        }
+    }
 }
 
 impl From<Conclusion> for Exit {
@@ -114,6 +126,19 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// A file or folder that cannot be written.
+    fn unwritten(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Trouble(format!("failed to write {}: {error}", path.display()))
+    }
+
+    /// All problems of the arguments or of a file; none is not a failure.
+    fn unless_empty(problems: &[String]) -> Result<(), Self> {
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(Self::Usage(problems.join("\nerror: "))),
+        }
+    }
+
     fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Problems(_) => Exit::Usage,
@@ -122,7 +147,6 @@ impl Failure {
     }
 }
 
-/// Result of a command.
 pub(crate) type Done = Result<Exit, Failure>;
 
 /// Parses the arguments and runs the command.
@@ -131,9 +155,7 @@ pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command)
         .var(completing::VARIABLE)
         .complete();
-    let done = Signals::begin()
-        .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))
-        .and_then(|()| done());
+    let done = Signals::begin().and_then(|()| done());
     let exit = match done {
         Ok(exit) => exit,
         Err(failure) => {
@@ -205,7 +227,6 @@ fn done() -> Done {
 
 /// Prints help and version, with colors on terminals that support them.
 fn help(shown: &clap::Error) -> String {
-    use std::io::IsTerminal;
     if std::io::stdout().is_terminal() && config::environment("NO_COLOR").is_none() {
         shown.render().ansi().to_string()
     } else {
@@ -218,7 +239,6 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     load_with(specs, &[])
 }
 
-/// The same with the scenarios in further folders.
 pub(crate) fn load_with(specs: &args::Specs, scenarios: &[PathBuf]) -> Result<Rulebook, Failure> {
     let folder = specs.specs.as_deref();
     let rulebook = conformant_judge::load::load(folder, scenarios).map_err(Failure::Problems)?;
@@ -270,9 +290,14 @@ pub(crate) fn no_operation(rulebook: &Rulebook, id: &str) -> String {
         .map(|o| format!("{}/{}", o.service, o.id))
         .collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let hint = text::did_you_mean(id, &known);
-    let hint = hint.map_or_else(String::new, |id| format!("; did you mean {id}?"));
+    let hint = hint(id, &known);
     format!("no operation is named {id}{hint} (`conformant list operations` shows them)")
+}
+
+/// Names the word that is most similar to an unknown one, if any is.
+pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+    let near = text::did_you_mean(word, known);
+    near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// The same for commands that only print from it: the embedded rulebook is not checked again, and is never freed,
@@ -293,6 +318,33 @@ pub(crate) fn load_to_tell(
 /// Reads a file written by a person: configuration, waivers, declarations.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(files::read(path, files::WRITTEN_BYTES_MAX)?)
+}
+
+/// Reads such a file as YAML.
+pub(crate) fn parse_file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+    let shown = path.display().to_string();
+    conformant_rulebook::parse_file(&shown, &read_file(path)?).map_err(Failure::Problems)
+}
+
+/// Writes a file, with its folder.
+pub(crate) fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = folder.and_then(|()| std::fs::write(path, bytes));
+    written.map_err(Failure::unwritten(path))
+}
+
+/// A value as indented JSON, with the line feed of a file.
+pub(crate) fn as_json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => Ok(text + "\n"),
+        Err(e) => Err(Failure::Trouble(format!("failed to write the JSON: {e}"))),
+    }
+}
+
+/// The present day, on which waivers apply.
+pub(crate) fn today() -> Date {
+    let now = conformant_base::clock::now();
+    now.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 impl From<FileError> for Failure {
@@ -354,7 +406,6 @@ pub(crate) fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Writes a line to standard error.
 pub(crate) fn note(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = writeln!(out, "{}", output::sayable(text));
@@ -412,7 +463,6 @@ fn complain(failure: &Failure) {
 
 /// Prints a problem with its source lines, in color if the terminal supports it and nothing has to be escaped.
 fn print_problem(problem: &conformant_rulebook::Problem, level: Level<'static>) {
-    use std::io::IsTerminal;
     let plain = rendered(problem, level.clone(), &Renderer::plain());
     let is_harmless = output::sayable(&plain) == plain;
     let mut out = std::io::stderr().lock();

@@ -1,11 +1,13 @@
 //! Output of a run: console and report files.
 
-use super::args::{ConsoleArgs, When};
+use super::args::{ConsoleArgs, OutputArgs, When};
 use super::{Failure, config};
 use conformant_base::redact::{Redactor, redact_userinfo};
 use conformant_record::RunRecord;
 use conformant_report::console::{Look, Progress, Verbosity};
-use conformant_report::{Console, Destination, EventLines, Format, Report, Settings};
+use conformant_report::{
+    Console, Destination, EventLines, Format, Report, Settings, Stream, WriteError,
+};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -280,34 +282,44 @@ pub(super) fn finish_reports(
     record: &RunRecord,
     settings: Settings,
 ) -> Result<(), Failure> {
-    let lines = lines.into_iter().map(EventLines::finish);
-    let failed: Vec<String> = lines
-        .filter_map(|done| Some(done.err()?.to_string()))
-        .collect();
+    let lines = written_all(lines.into_iter().map(EventLines::finish));
     let is_open = |report: &&Report| report.format != Format::Jsonl;
     let others: Vec<Report> = reports.iter().filter(is_open).cloned().collect();
     write_reports(&others, record, settings)?;
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Trouble(failed.join("\nerror: "))),
-    }
+    lines
 }
 
-/// Writes every report; returns the first error after trying all.
+/// Prints a finished record on the console and writes its reports, without secrets.
+pub(super) fn publish(
+    record: RunRecord,
+    redactor: &Redactor,
+    reports: &[Report],
+    how: &OutputArgs,
+) -> Result<(), Failure> {
+    let settings = Settings { strict: how.strict };
+    let record = {
+        let mut out = stream(reports);
+        let mut console = console(out.as_mut(), how.console, reports, settings);
+        Stream::new(redactor, vec![&mut console]).finish(record)
+    };
+    write_reports(reports, &record, settings)
+}
+
+/// Writes every report; returns the errors after trying all.
 pub(super) fn write_reports(
     reports: &[Report],
     record: &RunRecord,
     settings: Settings,
 ) -> Result<(), Failure> {
-    let mut failed = Vec::new();
-    for report in reports {
-        if let Err(error) = report.write(record, settings, &mut Out) {
-            failed.push(error.to_string());
-        }
-    }
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::Trouble(failed.join("\nerror: ")))
+    let written = reports.iter();
+    written_all(written.map(|report| report.write(record, settings, &mut Out)))
+}
+
+fn written_all(written: impl Iterator<Item = Result<(), WriteError>>) -> Result<(), Failure> {
+    let failed = written.filter_map(|done| Some(done.err()?.to_string()));
+    let failed: Vec<String> = failed.collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Trouble(failed.join("\nerror: "))),
     }
 }

@@ -10,7 +10,7 @@ use super::{Done, Exit, Failure, config, load, print, reports_of};
 use conformant_base::clock;
 use conformant_check::{Inline, Passed, Surroundings};
 use conformant_judge::evidence::Span;
-use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Limits, ServerSettings};
+use conformant_net::transport::{BaseUrl, Forwarded, Gateway, ServerSettings};
 use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -41,18 +41,13 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
         ..Surroundings::default()
     };
     let deadline = args.time.as_deref().map(deadline).transpose()?;
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let limits = Limits {
-        timeout: known.timeout,
-        body: known.body_bytes_max,
-        ..Limits::default()
-    };
+    let signals = Signals::listen()?;
     let listening = ServerSettings {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)),
-        body: limits.body,
+        body: known.limits.body,
         ..ServerSettings::default()
     };
-    let client = known.reach.client(limits, &upstreams);
+    let client = known.reach.client(known.limits, &upstreams);
     let client = client.interrupted_by(Arc::clone(&signals.interrupted));
     let (sender, passed) = mpsc::sync_channel(WAITING_MAX);
     let gateway = Gateway::start(&listening, upstreams, client, move |forwarded| {

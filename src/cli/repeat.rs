@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Repetition {
     requested: usize,
     runs: Vec<(String, RunRecord)>,
-    /// Evidence of the first run.
     first: Vec<u8>,
     /// The first differing exchange by rule.
     differences: BTreeMap<String, ExchangeDifference>,
@@ -144,7 +143,6 @@ impl EvidenceBuffer {
         EvidenceWriter::begin(Box::new(self.clone()), redactor, head)
     }
 
-    /// What was written.
     pub(super) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

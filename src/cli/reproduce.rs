@@ -1,7 +1,7 @@
 //! `reproduce`: writes a finding of a stored run as the shortest chain of requests that leads to it.
 
-use super::args::RunArgs;
-use super::config;
+use super::args::TargetArgs;
+use super::config::{self, Reading};
 use super::{Done, Exit, Failure, load_with, note, print, stored};
 use clap::{Args, ValueEnum};
 use conformant_base::redact::Redactor;
@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// `conformant reproduce`.
 #[derive(Args, Debug)]
+#[command(mut_arg("targets", |arg| arg.help("Send the chain to this base URL instead of the one of the run")))]
 pub struct ReproduceArgs {
     /// Record of a run, from `run --report json=FILE`.
     #[arg(value_name = "RUN")]
@@ -32,21 +32,11 @@ pub struct ReproduceArgs {
     /// Set the output format [default: sh, or scenario if a script cannot express the requests].
     #[arg(long, value_enum)]
     format: Option<ReproduceFormat>,
-    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
-    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
-    config: Option<PathBuf>,
-    /// Send the chain to this base URL instead of the one of the run.
-    #[arg(long = "target", value_name = "SERVICE=URL")]
-    targets: Vec<String>,
-    /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
-    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
-    hooks: Option<String>,
+    #[command(flatten)]
+    on: TargetArgs,
     /// Add the scenarios in this folder, as the run did.
     #[arg(long, value_name = "DIR")]
     scenarios: Option<PathBuf>,
-    /// The rulebook.
-    #[command(flatten)]
-    specs: super::args::Specs,
 }
 
 /// Output formats of a chain.
@@ -88,7 +78,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let mut scenarios = BTreeSet::new();
     findings.retain(|finding| scenarios.insert(finding.scenario.clone()));
     let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
-    let rulebook = load_with(&args.specs, &folder)?;
+    let rulebook = load_with(&args.on.specs, &folder)?;
     let none = (BTreeSet::new(), BTreeSet::new());
     let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
     let written = Written {
@@ -165,12 +155,12 @@ impl Written<'_> {
         let args = self.args;
         let shown = |path: &Option<PathBuf>| path.iter().map(|p| p.display().to_string()).collect();
         let given: [(&str, Vec<String>); 4] = [
-            ("--specs", shown(&args.specs.specs)),
-            ("--config", shown(&args.config)),
-            ("--target", args.targets.clone()),
-            ("--hooks", args.hooks.iter().cloned().collect()),
+            ("--specs", shown(&args.on.specs.specs)),
+            ("--config", shown(&args.on.config)),
+            ("--target", args.on.targets.clone()),
+            ("--hooks", args.on.hooks.iter().cloned().collect()),
         ];
-        let is_live = self.record.is_live() || !args.targets.is_empty();
+        let is_live = self.record.is_live() || !args.on.targets.is_empty();
         let mut words = vec!["conformant".to_owned(), "run".to_owned()];
         words.extend((!is_live).then(|| "--reference".to_owned()));
         let of_run = text::shell_words(&self.record.invocation);
@@ -201,24 +191,21 @@ impl Written<'_> {
         };
         let found = Chain::of(finding, rulebook, self.worlds)?;
         let steps = steps_of(&found);
-        let config = config::read(&RunArgs {
-            config: args.config.clone(),
-            targets: args.targets.clone(),
-            hooks: args.hooks.clone(),
-            specs: args.specs.clone(),
+        let reading = Reading {
             // Ask the hooks whether they are those of the reference; nothing else is sent.
-            dry_run: args.hooks.is_none(),
+            is_dry: args.on.hooks.is_none(),
             is_of_stored_run: true,
-            ..RunArgs::default()
-        })?;
+            ..Reading::default()
+        };
+        let config = config::read(&args.on, reading)?;
         let hooks = hooks(args, record);
-        let targets = match args.targets.is_empty() {
+        let targets = match args.on.targets.is_empty() {
             true => targets(record, &config.settings, hooks.as_deref()),
             false => config.settings.targets,
         };
         let scope = Scope {
             rulebook,
-            specs: args.specs.specs.as_deref(),
+            specs: args.on.specs.specs.as_deref(),
             services: &[],
             seed: record.seed,
         };
@@ -338,7 +325,7 @@ fn hooks(args: &ReproduceArgs, record: &RunRecord) -> Option<String> {
     let of_run = joined
         .map(str::to_owned)
         .or_else(|| Some(apart?[1].clone()));
-    args.hooks.clone().or(of_run)
+    args.on.hooks.clone().or(of_run)
 }
 
 /// Base URLs, credentials and values of the run: those of the configuration if it names the same place, else those of the

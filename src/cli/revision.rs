@@ -68,29 +68,21 @@ fn write(dir: &Path, path: &str, bytes: &[u8]) -> std::io::Result<()> {
 /// A git error, as the end of a sentence.
 #[derive(Debug, thiserror::Error)]
 enum GitError {
-    /// Git did not start.
     #[error(": failed to start git: {0}")]
     Start(std::io::Error),
-    /// Git failed with a message.
     #[error(": {0}")]
     Refused(String),
-    /// Git failed without a message, as requested.
     #[error("")]
     Quiet,
-    /// The folder could not be created.
     #[error(": {0}")]
     Folder(std::io::Error),
-    /// A file could not be written.
     #[error(": {path}: {source}")]
     File {
-        /// Path in the revision.
         path: String,
-        /// Cause.
         source: std::io::Error,
     },
 }
 
-/// Output of git.
 fn git(args: &[&str]) -> Result<Vec<u8>, GitError> {
     let output = Command::new("git")
         .args(args)

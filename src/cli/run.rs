@@ -1,44 +1,40 @@
 //! `run`: runs the scenarios and writes the reports.
 
-use super::args::{Prove, Races, RunArgs};
+mod notes;
+mod selection;
+
+use super::args::{Prove, RunArgs};
 use super::claims::Claims;
-use super::config::{self, Config};
+use super::config::{self, Config, Reading};
 use super::output::EarlierReports;
 use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, build, earlier, history, invocation, is_implemented, load_with, memory,
-    note, output, preview, print, reports_about_evidence, require_evidence, verify,
+    Done, Exit, Failure, build, earlier, history, invocation, load_with, memory, note, output,
+    preview, print, reports_about_evidence, require_evidence, today, verify,
 };
-use conformant_base::clock::Timestamp;
+use conformant_base::clock::{self, Timestamp};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::evidence_file::Head;
 use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection,
-    Sessions, Target, plan,
+    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Sessions, Target,
 };
 use conformant_judge::prove::Mode;
-use conformant_net::transport::Limits;
-use conformant_record::waivers::{WaiverFile, Waivers};
+use conformant_record::waivers::Waivers;
 use conformant_record::{PartOf, RunEvent, RunRecord, ScenarioResult, WallClock};
-use conformant_report::{
-    Consumer, FailedHook, Growing, Keep, Report, ReportLock, Settings as ReportSettings, Stream,
-};
+use conformant_report::{Consumer, Growing, Report, ReportLock, Settings, Stream};
 use conformant_rulebook::Rulebook;
-use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
 use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
 pub(super) fn run(args: &RunArgs) -> Done {
@@ -60,7 +56,7 @@ fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
     let mut config = configuration(args)?;
     let claims = Claims::read(args.claims.as_deref())?;
     let waivers = claims.waivers(args.waivers.as_deref())?;
-    let rulebook = load_with(&args.specs, args.scenarios.as_slice())?;
+    let rulebook = load_with(&args.on.specs, args.scenarios.as_slice())?;
     check_body_operations(&rulebook, &config)?;
     config::check_values(&rulebook, &config)?;
     claims.check_names(&rulebook)?;
@@ -74,49 +70,51 @@ fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
     let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
     config.settings.names = names;
     config.settings.are_names_given = args.names.is_some();
-    let mut selection = selection(args, &config)?;
-    if let Some(revision) = &args.since {
-        narrow_since(revision, &rulebook, &mut selection)?;
-        if selection.only.is_empty() {
-            return Ok(Exit::NothingJudged);
-        }
-    }
-    check_filters(&rulebook, &selection)?;
-    if let Some(exit) = without_target(args, &config) {
-        return Ok(exit);
-    }
-    let mut planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
-    if args.races == Races::Off {
-        planned.retain(|planned| !planned.is_race());
-    }
-    if planned.is_empty() && is_empty(&rulebook, &selection) {
-        return Ok(nothing_selected(args, &rulebook, &selection.services));
-    }
+    let Some(selected) = selection::select(args, &config, &rulebook, seed)? else {
+        return Ok(Exit::NothingJudged);
+    };
     if args.dry_run {
-        print(&preview::of(&planned, &rulebook, &config.settings));
+        print(&preview::of(&selected.planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
-    let today = conformant_base::clock::now()
-        .to_zoned(jiff::tz::TimeZone::UTC)
-        .date();
-    let selected = SelectedRun {
+    // Before the first file: a signal that ends the process at once would leave it.
+    let signals = Signals::listen()?;
+    output::check_reports(reports)?;
+    let _lock = ReportLock::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+    let run = Run {
         args,
         config: &config,
         rulebook: &rulebook,
-        planned: &planned,
-        partition: selection.partition,
+        planned: &selected.planned,
+        partition: selected.partition,
         seed,
-        waivers: Waivers::on(&waivers, today),
+        waivers: Waivers::on(&waivers, today()),
         claims: &claims,
+        signals: &signals,
+        previous: earlier::last(),
+        history: match &args.history {
+            Some(folder) => Some(history::prepare(folder)?),
+            None => None,
+        },
+        began: clock::now(),
+        began_monotonic: clock::monotonic(),
     };
-    selected.execute(reports)
+    run.execute(reports)
 }
 
 /// Reads the configuration and applies the flags that change it.
 fn configuration(args: &RunArgs) -> Result<Config, Failure> {
-    let mut config = config::read(args)?;
+    let reading = Reading {
+        is_reference: args.reference,
+        is_dry: args.dry_run,
+        is_partition: args.partition.is_some(),
+        run_max: args.global_timeout.as_deref(),
+        is_of_stored_run: false,
+    };
+    let mut config = config::read(&args.on, reading)?;
     config::check_target(args, &config)?;
-    config::check_hooks(args, &config)?;
+    let hooks = args.on.hooks.as_deref().filter(|_| !args.reference);
+    config::check_hooks(hooks, args.dry_run, &config)?;
     let is_live = !config.settings.targets.is_empty();
     config.settings.rounds = match args.rounds {
         Some(rounds) => usize::from(rounds),
@@ -132,8 +130,8 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// The rulebook, scenarios and settings that the flags of a run select.
-struct SelectedRun<'a> {
+/// One run: what the flags select, what it is compared with, and when it began.
+struct Run<'a> {
     args: &'a RunArgs,
     config: &'a Config,
     rulebook: &'a Rulebook,
@@ -142,75 +140,56 @@ struct SelectedRun<'a> {
     seed: u64,
     waivers: Waivers<'a>,
     claims: &'a Claims,
+    signals: &'a Signals,
+    /// The record of the previous run in this folder.
+    previous: Option<RunRecord>,
+    /// The stored runs of `--history`, with their names.
+    history: Option<Vec<(String, RunRecord)>>,
+    began: Timestamp,
+    began_monotonic: Instant,
 }
 
-impl SelectedRun<'_> {
+struct RunConclusion {
+    exit: Exit,
+    /// Reasons for the exit code that the console does not print.
+    reasons: Vec<String>,
+    /// Waivers that expired or match no failure.
+    waiver_problems: Vec<String>,
+}
+
+impl Run<'_> {
     fn is_live(&self) -> bool {
         !self.config.settings.targets.is_empty()
     }
 
     /// Runs the scenarios, and writes the reports and what the flags ask to keep.
     fn execute(&self, reports: &[Report]) -> Done {
-        let (args, config) = (self.args, self.config);
-        // Before the first file: a signal that ends the process at once would leave it.
-        let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-        output::check_reports(reports)?;
-        let _lock = ReportLock::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
-        let mut options = options(args, config, self.seed);
-        let settings = ReportSettings {
+        let args = self.args;
+        let mut options = options(args, self.config, self.seed);
+        let settings = Settings {
             strict: args.output.strict,
         };
-        let redactor = Redactor::new(&config.secrets);
-        let completion = RecordCompletion {
-            run: self,
-            previous: earlier::last(),
-            history: args
-                .history
-                .as_deref()
-                .map(|folder| {
-                    history::prepare(folder)?;
-                    history::read(folder, history::RUNS_MAX)
-                })
-                .transpose()?,
-            began: conformant_base::clock::now(),
-            began_monotonic: conformant_base::clock::monotonic(),
-            signals: &signals,
-        };
-        let evidence = args.keep_evidence.as_deref();
-        let evidence = evidence
-            .map(Growing::begin)
-            .transpose()
-            .map_err(|e| evidence_failure(&e))?;
-        let mut kept_record = Keep::default();
+        let evidence = args.keep_evidence.as_deref().map(Growing::begin);
+        let evidence = evidence.transpose().map_err(|e| evidence_failure(&e))?;
         let mut event_lines = output::event_lines(reports, settings)?;
-        let (conclusion, run_end, last_lines) = {
-            let mut out = output::stream(reports);
-            let console = output::console(out.as_mut(), args.output.console, reports, settings);
-            let console = console.with_limit(self.config.run_max);
-            let mut console = console.without_last_lines();
-            let mut consumers = vec![&mut console as &mut dyn Consumer, &mut kept_record];
-            consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
-            let mut stream = Stream::new(&redactor, consumers);
-            let runs = self.run_plan(&mut options, &completion, evidence.as_ref(), &mut stream)?;
-            let Some((mut record, run_end)) = runs.finish() else {
-                return Err(Failure::Trouble("the run wrote no record".to_owned()));
-            };
-            let conclusion = completion.complete(&mut record, &run_end);
-            stream.send(RunEvent::Finished {
-                record: Box::new(record),
-            });
-            drop(stream);
-            (conclusion, run_end, console.last_lines())
-        };
-        let Some(mut record) = kept_record.record else {
+        let redactor = Redactor::new(&self.config.secrets);
+        let mut out = output::stream(reports);
+        let console = output::console(out.as_mut(), args.output.console, reports, settings);
+        let mut console = console.with_limit(self.config.run_max).without_last_lines();
+        let mut consumers = vec![&mut console as &mut dyn Consumer];
+        consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
+        let mut stream = Stream::new(&redactor, consumers);
+        let runs = self.run_plan(&mut options, evidence.as_ref(), &mut stream)?;
+        let Some((mut record, run_end)) = runs.finish() else {
             return Err(Failure::Trouble("the run wrote no record".to_owned()));
         };
+        let conclusion = self.complete(&mut record, &run_end);
+        let mut record = stream.finish(record);
+        let last_lines = console.last_lines();
         conclusion.reasons.iter().for_each(|reason| note(reason));
         if let Some(repeats) = &record.repeats {
-            let shown = conformant_report::render_repeats(repeats);
             // A report on standard output moves the console to standard error.
-            let _ =
-                output::stream(reports).write_all(conformant_base::text::escape(&shown).as_bytes());
+            output::say(reports, &conformant_report::render_repeats(repeats));
         }
         let evidence_writer = options.evidence_writer.as_deref();
         let kept = finish_evidence(evidence_writer, evidence, &record, &run_end);
@@ -219,24 +198,14 @@ impl SelectedRun<'_> {
         }
         let written = output::finish_reports(event_lines, reports, &record, settings);
         if let Some(folder) = &args.history {
-            history::keep(folder, &record, completion.began)?;
+            history::keep(folder, &record, self.began)?;
         }
-        let seconds = completion.began_monotonic.elapsed().as_secs_f64();
+        let seconds = self.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
             output::say(reports, &conformant_report::render_timings(wall));
         }
-        let previous = completion.previous.as_ref();
-        print_notes(
-            &conclusion.waiver_problems,
-            &run_end,
-            previous,
-            &record,
-            config,
-        );
-        note_reused_names(args, &record);
-        note_other_encodings(self.rulebook, config, &record);
-        signals.notice().into_iter().for_each(note);
+        notes::print(self, &conclusion, &run_end, &record);
         output::finish(reports, &last_lines);
         written?;
         kept?;
@@ -247,11 +216,10 @@ impl SelectedRun<'_> {
     fn run_plan(
         &self,
         options: &mut Options,
-        completion: &RecordCompletion<'_>,
         evidence: Option<&Growing>,
         stream: &mut Stream<'_>,
     ) -> Result<Repetition, Failure> {
-        let signals = completion.signals;
+        let signals = self.signals;
         let requested = self.args.repeat.map_or(1, usize::from);
         let mut runs = Repetition::new(requested);
         for run in 1..=requested {
@@ -263,19 +231,18 @@ impl SelectedRun<'_> {
             if run > 1 {
                 config.settings.names = names_of_repetition(run, requested, self.is_live());
             }
-            let sessions = match sessions(&config, self.rulebook, options, signals) {
-                Err(failure) if run > 1 => {
-                    note(&failure.to_string());
-                    runs.note_failed_start();
-                    break;
-                }
-                opened => opened?,
-            };
+            let sessions =
+                match sessions(&config, self.rulebook, (self.seed, options.jobs), signals) {
+                    Err(failure) if run > 1 => {
+                        note(&failure.to_string());
+                        runs.note_failed_start();
+                        break;
+                    }
+                    opened => opened?,
+                };
             let mut head = Head::of(self.rulebook, self.planned, self.seed);
             head.targets = sessions.targets();
-            head.begun = self
-                .is_live()
-                .then(|| conformant_base::clock::iso_seconds(completion.began));
+            head.begun = self.is_live().then(|| clock::iso_seconds(self.began));
             let buffer = EvidenceBuffer::default();
             options.evidence_writer = match evidence {
                 Some(evidence) => Some(evidence_writer(evidence, &config, &head)?),
@@ -334,32 +301,10 @@ impl SelectedRun<'_> {
         }
         event
     }
-}
 
-/// Completes the record when the last scenario has ended, and determines the exit code.
-struct RecordCompletion<'a> {
-    run: &'a SelectedRun<'a>,
-    /// The record of the previous run in this folder.
-    previous: Option<RunRecord>,
-    /// The stored runs of `--history`, with their names.
-    history: Option<Vec<(String, RunRecord)>>,
-    began: Timestamp,
-    began_monotonic: Instant,
-    signals: &'a Signals,
-}
-
-/// The result of a run.
-struct RunConclusion {
-    exit: Exit,
-    /// Reasons for the exit code that the console does not print.
-    reasons: Vec<String>,
-    /// Waivers that expired or match no failure.
-    waiver_problems: Vec<String>,
-}
-
-impl RecordCompletion<'_> {
+    /// Completes the record when the last scenario has ended, and determines the exit code.
     fn complete(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
-        let SelectedRun { args, rulebook, .. } = *self.run;
+        let args = self.args;
         // Signals that arrive from here on do not make the run incomplete.
         let exit_by_signal = self.signals.exit();
         record.complete &= exit_by_signal.is_none();
@@ -367,32 +312,34 @@ impl RecordCompletion<'_> {
             Some(_) => None,
             None => ended_early(record, ended),
         };
-        record.partition = self.run.partition.map(PartOf::from);
+        record.partition = self.partition.map(PartOf::from);
         if let Some(previous) = self.previous.as_ref().filter(|_| args.rerun.is_some()) {
             earlier::mark_flaky(previous, record);
         }
-        let waiver_problems = self.run.waivers.apply(record, is_whole(args));
-        let specs = args.specs.specs.as_deref();
+        let waiver_problems = self.waivers.apply(record, selection::is_whole(args));
+        let specs = args.on.specs.specs.as_deref();
         conformant_record::add_defects(record, &known_defects(specs), args.output.strict);
-        record.invocation = invocation::of_run(args, self.run.config, self.run.seed);
-        record.places = places(args.config.as_deref(), rulebook, self.run.planned);
+        record.invocation = invocation::of_run(args, self.config, self.seed);
+        record.places = places(args.on.config.as_deref(), self.rulebook, self.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));
-        record.build = self.run.is_live().then(build::of_environment).flatten();
+        record.build = self.is_live().then(build::of_environment).flatten();
         // Runs against the reference are reproducible byte by byte, so their records contain no real time.
-        record.wall = self.run.is_live().then(|| WallClock {
-            started: conformant_base::clock::iso_seconds(self.began),
+        record.wall = self.is_live().then(|| WallClock {
+            started: clock::iso_seconds(self.began),
             seconds: (self.began_monotonic.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             timings: args.timings.then(|| ended.timings.clone()),
         });
-        let unjudged = self.run.claims.judge(record);
+        let unjudged = self.claims.judge(record);
         let problems = [waiver_problems.as_slice(), &unjudged].concat();
-        let (conclusion, mut reasons) = conformant_engine::gate(
-            demands(args),
-            record,
-            &problems,
-            ended.has_infrastructure_error,
-        );
+        let demands = Demands {
+            strict: args.output.strict,
+            require_complete: args.require_complete,
+            min_judged: args.min_judged,
+        };
+        let is_trouble = ended.has_infrastructure_error;
+        let (conclusion, mut reasons) =
+            conformant_engine::gate(demands, record, &problems, is_trouble);
         reasons.extend(unjudged);
         let exit = exit_by_signal.unwrap_or(conclusion.into());
         record.exit = Some(exit as u8);
@@ -433,7 +380,6 @@ fn shown_duration(duration: Duration) -> String {
     }
 }
 
-/// Creates the writer of the evidence file.
 fn evidence_writer(
     evidence: &Growing,
     config: &Config,
@@ -462,147 +408,8 @@ fn finish_evidence(
         .map_err(|e| evidence_failure(&e))
 }
 
-/// The failure to write the evidence file.
 fn evidence_failure(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
-}
-
-/// Prints notes on waivers, the target and earlier runs. Reports do not contain them.
-fn print_notes(
-    waiver_problems: &[String],
-    ended: &RunEnd,
-    previous: Option<&RunRecord>,
-    record: &RunRecord,
-    config: &Config,
-) {
-    let differing = previous
-        .into_iter()
-        .flat_map(|previous| earlier::answered_differently(previous, record));
-    differing.for_each(|notice| note(&notice));
-    for problem in waiver_problems {
-        note(&format!("waiver: {problem}"));
-    }
-    if let Some(service) = &ended.denied_by {
-        note(&format!("error: {}", denied(service, config)));
-    }
-    if let Some(service) = &ended.rejected_account {
-        note(&format!(
-            "error: {service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
-        ));
-    }
-    if let Some((service, answer)) = &ended.wrong_address {
-        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
-        note(&format!(
-            "error: the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url{} (`conformant doctor` checks it)",
-            config::path_for(&config.settings.index, service, url)
-        ));
-    }
-    for (service, why) in &ended.never_reached {
-        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
-        note(&format!(
-            "error: {service} cannot be reached at {url}: {why}; `conformant doctor` checks every target"
-        ));
-    }
-    // A hook of a target that is gone fails, too.
-    let is_there = ended.never_reached.is_empty() && ended.gone.is_none();
-    for hook in conformant_report::failed_hooks(record)
-        .iter()
-        .filter(|_| is_there)
-    {
-        note(&hook_failure(hook));
-    }
-    if let Some(why) = record
-        .ended_early
-        .as_ref()
-        .filter(|_| ended.time_limit.is_some())
-    {
-        note(&format!("error: {why}"));
-    }
-    if let Some((service, why)) = &ended.gone {
-        note(&format!(
-            "error: {service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
-        ));
-    }
-}
-
-/// The note about a hook that failed.
-fn hook_failure(hook: &FailedHook<'_>) -> String {
-    let (name, why) = (hook.name, hook.why);
-    let scenarios = text::count(hook.scenarios, "scenario");
-    let cause = match hook.defect {
-        Some(number) => format!(", probably because of defect {number}"),
-        None if hook.has_defects => {
-            format!(", perhaps because of a defect of {}", hook.service)
-        }
-        None => String::new(),
-    };
-    format!(
-        "error: hook {name} failed and left {scenarios} inconclusive{cause}: {why}; `conformant explain {name}` describes it"
-    )
-}
-
-/// Whether the selection without its partition is empty. A single part may be empty: its record is needed for `merge`.
-fn is_empty(rulebook: &Rulebook, selection: &Selection) -> bool {
-    let whole = Selection {
-        partition: None,
-        ..selection.clone()
-    };
-    plan::plan(rulebook, &whole, None).is_empty()
-}
-
-/// Rejects a filter that selects nothing while another one selects something: it is misspelled, or its service has no target.
-fn check_filters(rulebook: &Rulebook, selection: &Selection) -> Result<(), Failure> {
-    if selection.filters.len() < 2 {
-        return Ok(());
-    }
-    let every = Selection {
-        services: selection.services.clone(),
-        ..Selection::default()
-    };
-    let planned = plan::plan(rulebook, &every, None);
-    let is_idle = |filter: &&String| {
-        !planned
-            .iter()
-            .any(|planned| text::glob(filter, &planned.scenario.id))
-    };
-    let idle: Vec<&String> = selection.filters.iter().filter(is_idle).collect();
-    if idle.is_empty() || idle.len() == selection.filters.len() {
-        return Ok(());
-    }
-    let lines = idle.iter().map(|filter| {
-        format!(
-            "--filter {filter}: no scenario of {} has such an id (`conformant list scenarios` shows them)",
-            match selection.services.as_slice() {
-                [] => "the rulebook".to_owned(),
-                services => services.join(", "),
-            }
-        )
-    });
-    Err(Failure::Usage(lines.collect::<Vec<_>>().join("\nerror: ")))
-}
-
-fn demands(args: &RunArgs) -> Demands {
-    Demands {
-        strict: args.output.strict,
-        require_complete: args.require_complete,
-        min_judged: args.min_judged,
-    }
-}
-
-/// Restricts a selection to scenarios that changed since a revision; prints a note if none is left.
-fn narrow_since(
-    revision: &str,
-    rulebook: &Rulebook,
-    selection: &mut Selection,
-) -> Result<(), Failure> {
-    let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, rulebook);
-    selection.only = intersect(&selection.only, touched);
-    if selection.only.is_empty() {
-        note(&format!(
-            "nothing was judged: no selected scenario has changed since {revision}"
-        ));
-    }
-    Ok(())
 }
 
 fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
@@ -647,12 +454,12 @@ fn places(
 pub(super) fn sessions<'a>(
     config: &Config,
     rulebook: &Rulebook,
-    options: &Options,
+    (seed, jobs): (u64, usize),
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
     if config.settings.targets.is_empty() {
         let offline = Offline::over_tcp(
-            options.seed,
+            seed,
             BTreeSet::new(),
             BTreeSet::new(),
             Target::all_of_reference(),
@@ -660,16 +467,10 @@ pub(super) fn sessions<'a>(
         let offline = offline.map_err(|error| Failure::Trouble(format!("failed to {error}")))?;
         return Ok(Box::new(offline.with_rounds(config.settings.rounds)));
     }
-    let limits = Limits {
-        connect: config.connect,
-        timeout: config.timeout,
-        body: config.body_bytes_max,
-        rate: config.rate,
-    };
     let live_options = LiveOptions {
-        limits,
-        jobs: options.jobs,
-        deadline: conformant_base::clock::monotonic() + config.run_max,
+        limits: config.limits,
+        jobs,
+        deadline: clock::monotonic() + config.run_max,
         notify: Box::new(note),
         probes: Probe::of_all(rulebook),
     };
@@ -677,14 +478,6 @@ pub(super) fn sessions<'a>(
     Ok(Box::new(
         live.map_err(|error| Failure::Trouble(error.to_string()))?,
     ))
-}
-
-/// Whether the run covers every rule that a waiver may name.
-fn is_whole(args: &RunArgs) -> bool {
-    args.filters.is_empty()
-        && args.rerun.is_none()
-        && args.since.is_none()
-        && args.races == Races::On
 }
 
 /// The seed, and a suffix for the names of this run. A live target still has the resources of earlier runs, so each run needs
@@ -750,213 +543,4 @@ fn check_body_operations(rulebook: &Rulebook, config: &Config) -> Result<(), Fai
         }
     }
     Ok(())
-}
-
-/// For each operation that rejected valid requests and supports two encodings: prints the key that selects the other one.
-fn note_other_encodings(rulebook: &Rulebook, config: &Config, record: &RunRecord) {
-    for (service, target) in &config.settings.targets {
-        let Some(model) = rulebook.services.get(service) else {
-            continue;
-        };
-        for operation in model.operations.values().filter(|o| o.bodies.len() > 1) {
-            let rule = format!("{service}/{}", operation.id);
-            if record.findings.iter().any(|finding| finding.rule == rule) {
-                let is_json = target.json_operations.get(&operation.id);
-                let is_json = *is_json.unwrap_or(&target.json_bodies);
-                let (sent, other) = if is_json {
-                    ("json", "form")
-                } else {
-                    ("form", "json")
-                };
-                let id = &operation.id;
-                note(&format!(
-                    "{rule} rejected valid requests, whose bodies were sent as {sent}: if it expects {other}, set `targets.{service}.body: {{ {id}: {other} }}`"
-                ));
-            }
-        }
-    }
-}
-
-/// With `--names`, prints that resources of an earlier run may have caused findings.
-fn note_reused_names(args: &RunArgs, record: &RunRecord) {
-    if let Some(names) = args
-        .names
-        .as_deref()
-        .filter(|_| !record.findings.is_empty())
-    {
-        note(&format!(
-            "the names {names} may exist at the target since an earlier run, so failed scenarios were repeated with other names; a run without --names needs no repetition"
-        ));
-    }
-}
-
-fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
-    let index = &config.settings.index;
-    for service in &args.services {
-        if index.get(service).is_none() {
-            let names: Vec<&str> = index.iter().map(|(name, _)| name).collect();
-            return Err(Failure::Usage(format!(
-                "unknown --service `{service}`: expected {}",
-                names.join(", ")
-            )));
-        }
-    }
-    let mut services = args.services.clone();
-    if config.settings.targets.is_empty() {
-        services = offline(index, &args.filters, services)?;
-    } else if services.is_empty() {
-        services = config.settings.targets.keys().cloned().collect();
-        let feeds = config.settings.feeds().into_iter().map(str::to_owned);
-        services.extend(feeds);
-    }
-    let partition = args
-        .partition
-        .as_deref()
-        .map(str::parse::<Partition>)
-        .transpose();
-    let only = match args.rerun {
-        None => Vec::new(),
-        Some(super::args::Rerun::LastFailed) => {
-            earlier::last_failed(!config.settings.targets.is_empty())?
-        }
-    };
-    Ok(Selection {
-        services,
-        filters: args.filters.clone(),
-        only,
-        partition: partition.map_err(|why| {
-            let given = args.partition.as_deref().unwrap_or_default();
-            let hashed = format!("hash:{given}");
-            let near = match hashed.parse::<Partition>() {
-                Ok(_) => format!("; did you mean `{hashed}`?"),
-                Err(_) => String::new(),
-            };
-            Failure::Usage(format!("--partition: {why}{near}"))
-        })?,
-    })
-}
-
-/// The services that are judged without a target: those that the reference implements. An empty list means all.
-fn offline(
-    index: &ServiceIndex,
-    filters: &[String],
-    wanted: Vec<String>,
-) -> Result<Vec<String>, Failure> {
-    let filtered = filters
-        .iter()
-        .filter_map(|filter| Some(filter.split_once('/')?.0));
-    let missing = |name: &&str| index.get(name).is_some() && !is_implemented(name);
-    let named = wanted.iter().map(String::as_str).chain(filtered);
-    let named: Vec<&str> = named.filter(missing).collect();
-    let all: Vec<&str> = index.iter().map(|(name, _)| name).collect();
-    let (with, without): (Vec<&str>, Vec<&str>) =
-        all.into_iter().partition(|name| is_implemented(name));
-    let targets = with.iter().filter(|name| index.is_target(name));
-    let unjudged = match (named.first(), without.first()) {
-        (Some(named), _) => Some(*named),
-        (None, Some(first)) if targets.count() == 0 => Some(*first),
-        (None, _) => None,
-    };
-    if let Some(service) = unjudged {
-        return Err(Failure::Usage(format!(
-            "{service}: nothing to judge offline, because the reference does not implement it; name a target: \
-             --target {service}=URL"
-        )));
-    }
-    if wanted.is_empty() && !without.is_empty() {
-        note(&format!(
-            "not judged without a target: {} (--target SERVICE=URL names one)",
-            without.join(", ")
-        ));
-        return Ok(with.into_iter().map(str::to_owned).collect());
-    }
-    Ok(wanted)
-}
-
-/// The ids that `selected` contains, or all if it is empty.
-fn intersect(selected: &[String], ids: Vec<String>) -> Vec<String> {
-    ids.into_iter()
-        .filter(|id| selected.is_empty() || selected.contains(id))
-        .collect()
-}
-
-pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
-    let shown = path.display().to_string();
-    let bytes = super::read_file(path)?;
-    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
-    if first.is_some_and(|line| line.starts_with(b"- ")) {
-        return Err(Failure::Usage(format!(
-            "{shown}: found a list, expected the key `waivers`; write the line `waivers:` above the list"
-        )));
-    }
-    conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
-}
-
-/// Names the services of `--service` that have no target although others have one; ends the run if none is left.
-fn without_target(args: &RunArgs, config: &Config) -> Option<Exit> {
-    let targets = &config.settings.targets;
-    let has_none = |service: &&String| {
-        config.settings.index.is_target(service) && !targets.contains_key(*service)
-    };
-    let (without, with): (Vec<&String>, Vec<&String>) = args.services.iter().partition(has_none);
-    if targets.is_empty() || without.is_empty() {
-        return None;
-    }
-    for service in without {
-        note(&format!(
-            "nothing of {service} is judged: {}",
-            no_target(service)
-        ));
-    }
-    with.is_empty().then_some(Exit::NothingJudged)
-}
-
-fn no_target(service: &str) -> String {
-    format!("{service} has no target; configure targets.{service} or add --target {service}=URL")
-}
-
-/// Prints that the selection is empty.
-fn nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String]) -> Exit {
-    let mut filtered = args.filters.iter();
-    let without_target = filtered.find_map(|filter| {
-        let (service, _) = filter.split_once('/')?;
-        let is_left_out = !services.is_empty() && !services.iter().any(|name| name == service);
-        let is_service = rulebook.index.get(service).is_some();
-        (args.services.is_empty() && is_service && is_left_out).then_some(service)
-    });
-    if let Some(service) = without_target {
-        note(&format!("nothing was judged: {}", no_target(service)));
-        return Exit::NothingJudged;
-    }
-    let mut options: Vec<String> = args
-        .filters
-        .iter()
-        .map(|f| format!("--filter {f}"))
-        .collect();
-    options.extend(args.services.iter().map(|s| format!("--service {s}")));
-    options.extend(args.partition.iter().map(|p| format!("--partition {p}")));
-    let all = plan::all(rulebook);
-    let ids: Vec<&str> = all.iter().map(|p| p.scenario.id.as_str()).collect();
-    let mut near = args.filters.iter().filter(|filter| !filter.contains('*'));
-    let near = near.find_map(|filter| text::did_you_mean(filter, &ids));
-    let near = near.map_or_else(String::new, |id| format!("; did you mean {id}?"));
-    note(&format!(
-        "nothing was judged: no scenario is selected by {}{near} (`conformant list scenarios` shows them)",
-        options.join(" ")
-    ));
-    Exit::NothingJudged
-}
-
-/// The note for a run that ended because a service rejected the credentials.
-fn denied(service: &str, config: &Config) -> String {
-    let target = config.settings.targets.get(service);
-    let what = if target.is_some_and(Target::has_credentials) {
-        "the credentials that are configured"
-    } else {
-        "requests without credentials, because none are configured"
-    };
-    format!(
-        "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, or headers): the run stops here"
-    )
 }

@@ -1,7 +1,7 @@
 //! `schema`: prints the JSON Schema of a file format, generated from the types that read it.
 
 use super::args::{SchemaArgs, SchemaName};
-use super::{Done, Exit, Failure, config, print};
+use super::{Done, Exit, as_json, config, print};
 use conformant_fixtures::Manifest;
 use conformant_record::RunRecord;
 use conformant_record::claims::ClaimsFile;
@@ -25,8 +25,6 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Config => config::schema(ServiceIndex::embedded()),
         SchemaName::Service => schemars::schema_for!(ServiceFile).to_value(),
     };
-    let text = serde_json::to_string_pretty(&schema)
-        .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
-    print(&format!("{text}\n"));
+    print(&as_json(&schema)?);
     Ok(Exit::Conformant)
 }

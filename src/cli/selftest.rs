@@ -9,6 +9,7 @@ use conformant_selftest::{CAUGHT_BY_FILE, ExploredBy, Recorded, Selftest};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::io::IsTerminal;
+use std::path::Path;
 
 /// Recorded findings of exploration.
 const EXPLORED_FILE: &str = "specs/explored.yaml";
@@ -47,11 +48,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         if is_blessed() && args.filters.is_empty() && args.seed == 0 && holds {
             write(EXPLORED_FILE, &explored.by.text())?;
         }
-        return Ok(if holds {
-            Exit::Conformant
-        } else {
-            Exit::Failed
-        });
+        return Ok(Exit::failed_if(!holds));
     }
     if let Some(count) = args.pairs {
         bar.set_length(2 * count as u64);
@@ -61,17 +58,16 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         bar.finish_and_clear();
         print(&pairs.render());
         note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
-        return Ok(if pairs.holds() {
-            Exit::Conformant
-        } else {
-            Exit::Failed
-        });
+        return Ok(Exit::failed_if(!pairs.holds()));
     }
-    if selftest.selects_nothing() {
-        return Err(Failure::Usage(format!(
+    let nothing_selected = || {
+        Failure::Usage(format!(
             "no fault, variation or rule is selected by --filter {}; specs/kill-matrix.yaml lists them, such as `fault chat/*`",
             args.filters.join(" ")
-        )));
+        ))
+    };
+    if selftest.selects_nothing() {
+        return Err(nothing_selected());
     }
     let matrix = selftest.run(&|done, all| {
         bar.set_length(all as u64);
@@ -79,10 +75,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     });
     bar.finish_and_clear();
     if matrix.rows.is_empty() && !args.filters.is_empty() {
-        return Err(Failure::Usage(format!(
-            "no fault, variation or rule is selected by --filter {}; specs/kill-matrix.yaml lists them, such as `fault chat/*`",
-            args.filters.join(" ")
-        )));
+        return Err(nothing_selected());
     }
     print(&matrix.render(&recorded));
     note(&format!(
@@ -104,11 +97,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         write(NOT_YET_FILE, &matrix.remaining_gaps(&recorded).text())?;
         return Ok(Exit::Conformant);
     }
-    Ok(if matrix.holds(&recorded) {
-        Exit::Conformant
-    } else {
-        Exit::Failed
-    })
+    Ok(Exit::failed_if(!matrix.holds(&recorded)))
 }
 
 /// Whether records are updated; never in CI.
@@ -135,8 +124,7 @@ fn reports(args: &SelftestArgs) -> Result<Vec<Report>, Failure> {
 }
 
 fn write(file: &str, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text)
-        .map_err(|e| Failure::Trouble(format!("failed to write {file}: {e}")))?;
+    super::write_file(Path::new(file), text)?;
     note(&format!("{file} was updated: review its diff"));
     Ok(())
 }
@@ -155,9 +143,7 @@ fn read<T: DeserializeOwned>(args: &SelftestArgs, file: &str) -> Result<T, Failu
         let text = conformant_specs::text(name);
         return conformant_rulebook::parse_file(file, text.as_bytes()).map_err(Failure::Problems);
     };
-    let path = folder.join(name);
-    let bytes = super::read_file(&path)?;
-    conformant_rulebook::parse_file(&path.display().to_string(), &bytes).map_err(Failure::Problems)
+    super::parse_file(&folder.join(name))
 }
 
 fn bar() -> ProgressBar {

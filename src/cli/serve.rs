@@ -37,7 +37,7 @@ pub(super) fn serve(args: &ServeArgs) -> Done {
             "--report: there is nothing to report without --judge requests".to_owned(),
         ));
     }
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+    let signals = Signals::listen()?;
     // Without a judge only the routes are read.
     let rulebook = match args.judge {
         Some(_) => conformant_judge::load::embedded(),
@@ -135,8 +135,7 @@ fn identity(args: &ServeArgs) -> Result<Option<server::Identity>, Failure> {
     if let Some(path) = &args.tls {
         let identity = server::Identity::generate(args.host)
             .map_err(|e| Failure::Trouble(format!("failed to generate a certificate: {e}")))?;
-        whole(path, &identity.certificate)
-            .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;
+        whole(path, &identity.certificate).map_err(Failure::unwritten(path))?;
         return Ok(Some(identity));
     }
     let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) else {
@@ -363,7 +362,6 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
     Ok(server)
 }
 
-/// Writes a file atomically.
 fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path
         .parent()

@@ -6,13 +6,13 @@
 //!
 //! SIGPIPE stays ignored, as set by the Rust runtime: a closed pipe is not an error.
 
-use super::Exit;
+use super::{Done, Exit, Failure, note};
 use conformant_base::clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Signals within this time are one.
@@ -36,7 +36,11 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Installs handlers, so that every signal leads to a documented exit code.
-    pub(super) fn begin() -> std::io::Result<()> {
+    pub(super) fn begin() -> Result<(), Failure> {
+        Self::install().map_err(|e| failed(&e))
+    }
+
+    fn install() -> io::Result<()> {
         let signals = Self::default();
         signals.armed.store(true, Ordering::Relaxed);
         for signal in ENDING {
@@ -54,26 +58,33 @@ impl Signals {
     }
 
     /// Leaves the first signal to the caller from here on.
-    pub(super) fn listen() -> std::io::Result<Self> {
-        if SIGNALS.get().is_none() {
-            Self::begin()?;
-        }
+    pub(super) fn listen() -> Result<Self, Failure> {
         let signals = SIGNALS.get().cloned().unwrap_or_default();
         signals.armed.store(false, Ordering::Relaxed);
-        let mut came = iterator::Signals::new(ENDING)?;
+        let mut came = iterator::Signals::new(ENDING).map_err(|e| failed(&e))?;
         let armed = signals.armed.clone();
-        std::thread::Builder::new()
-            .name("signals".to_owned())
-            .spawn(move || {
-                if came.forever().next().is_some() {
-                    clock::sleep(APART_MIN);
-                    armed.store(true, Ordering::Relaxed);
-                }
-            })?;
+        let wait = move || {
+            if came.forever().next().is_some() {
+                clock::sleep(APART_MIN);
+                armed.store(true, Ordering::Relaxed);
+            }
+        };
+        let thread = std::thread::Builder::new().name("signals".to_owned());
+        thread.spawn(wait).map_err(|e| failed(&e))?;
         Ok(signals)
     }
 
-    /// The exit code of the signal that arrived.
+    /// Concludes the writing of a set or stream, which a signal ends with an error.
+    pub(super) fn conclude(&self, done: Done) -> Done {
+        match self.exit() {
+            Some(exit) if done.is_err() => {
+                note("interrupted; no partial output was left");
+                Ok(exit)
+            }
+            Some(_) | None => done,
+        }
+    }
+
     pub(super) fn exit(&self) -> Option<Exit> {
         match self.which.load(Ordering::Relaxed) {
             0 => None,
@@ -85,6 +96,10 @@ impl Signals {
     pub(super) fn notice(&self) -> Option<&'static str> {
         (self.exit() == Some(Exit::Trouble)).then_some("stopped by SIGHUP: the terminal was closed")
     }
+}
+
+fn failed(error: &io::Error) -> Failure {
+    Failure::Trouble(format!("failed to listen for signals: {error}"))
 }
 
 fn exit_of(signal: i32) -> Exit {

@@ -1,10 +1,9 @@
 //! `specs export`: writes the embedded rulebook into a folder.
 
 use super::args::SpecsCommand;
-use super::{Done, Exit, Failure, print};
+use super::{Done, Exit, Failure, print, write_file};
 use conformant_base::text;
 use conformant_specs::FILES;
-use std::path::Path;
 
 pub(super) fn specs(command: &SpecsCommand) -> Done {
     let SpecsCommand::Export { folder } = command;
@@ -16,7 +15,7 @@ pub(super) fn specs(command: &SpecsCommand) -> Done {
         )));
     }
     for file in FILES {
-        write(&folder.join(file.path), file.bytes)?;
+        write_file(&folder.join(file.path), file.bytes)?;
     }
     let shown = folder.display();
     print(&format!(
@@ -24,11 +23,4 @@ pub(super) fn specs(command: &SpecsCommand) -> Done {
         text::count(FILES.len(), "file")
     ));
     Ok(Exit::Conformant)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    folder
-        .and_then(|()| std::fs::write(path, bytes))
-        .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))
 }

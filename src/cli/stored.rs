@@ -5,7 +5,7 @@ use super::claims::Claims;
 use super::diff::{destinations, write};
 use super::{
     Done, Exit, Failure, load, note, output, reports_about_evidence, reports_of, require_evidence,
-    verify,
+    today, verify,
 };
 use conformant_base::files;
 use conformant_engine::evidence_file::{self, Reader};
@@ -24,11 +24,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     let names = (args.a.display().to_string(), args.b.display().to_string());
     let difference = conformant_versions::runs((&names.0, &a), (&names.1, &b));
     write(&reports, |format| difference.render(format))?;
-    let is_new = args.fail_on_new
-        && difference
-            .new
-            .iter()
-            .any(|finding| finding.level == Level::Must);
+    let is_new = args.fail_on_new && difference.new.iter().any(|f| f.level == Level::Must);
     let regressed = is_new || difference.regressions().next().is_some();
     // What was not judged cannot be new.
     let troubles = [Exit::Usage, Exit::Trouble, Exit::NothingJudged].map(|exit| exit as u8);
@@ -57,11 +53,8 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
         Some(mut evidence) => {
             let mut evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
             evaluated.record.evidence = Some(verify::stamp(&args.run)?);
-            (
-                evaluated.record,
-                evaluated.has_infrastructure_error,
-                evaluated.notes,
-            )
+            let has_infrastructure_error = evaluated.has_infrastructure_error;
+            (evaluated.record, has_infrastructure_error, evaluated.notes)
         }
         None => {
             require_evidence(&reports)?;
@@ -69,28 +62,38 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
             (evaluated.record, false, evaluated.notes)
         }
     };
-    let today = conformant_base::clock::now()
-        .to_zoned(jiff::tz::TimeZone::UTC)
-        .date();
-    let mut problems = Waivers::on(&waivers, today).apply(&mut record, true);
+    let mut problems = Waivers::on(&waivers, today()).apply(&mut record, true);
     problems.extend(claims.judge(&mut record));
-    conformant_record::add_defects(
+    let known = known_defects(args.specs.specs.as_deref());
+    conformant_record::add_defects(&mut record, &known, args.output.strict);
+    let (exit, reasons) = conclude(
         &mut record,
-        &known_defects(args.specs.specs.as_deref()),
         args.output.strict,
+        &problems,
+        has_infrastructure_error,
     );
-    let demands = Demands {
-        strict: args.output.strict,
-        ..Demands::default()
-    };
-    let (conclusion, reasons) = gate(demands, &record, &problems, has_infrastructure_error);
-    let exit = Exit::from(conclusion);
-    record.exit = Some(exit as u8);
     write_reports(&record, &reports, &args.output)?;
     for line in notes.iter().chain(&problems).chain(&reasons) {
         note(line);
     }
     Ok(exit)
+}
+
+/// Sets the exit code of a record, and returns it with its reasons.
+pub(super) fn conclude(
+    record: &mut RunRecord,
+    strict: bool,
+    problems: &[String],
+    has_infrastructure_error: bool,
+) -> (Exit, Vec<String>) {
+    let demands = Demands {
+        strict,
+        ..Demands::default()
+    };
+    let (conclusion, reasons) = gate(demands, record, problems, has_infrastructure_error);
+    let exit = Exit::from(conclusion);
+    record.exit = Some(exit as u8);
+    (exit, reasons)
 }
 
 /// Opens a file of evidence; none if it is a record.
@@ -110,26 +113,18 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
     if args.claims.is_some() {
         claims.check_names(&load(&args.specs)?)?;
     }
-    let parts = args
-        .runs
-        .iter()
-        .map(|path| read(path))
-        .collect::<Result<Vec<_>, _>>()?;
+    let parts = args.runs.iter().map(|path| read(path));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let merged = conformant_versions::merge(&parts);
     let mut whole = merged.map_err(|error| {
         let path = error.record().and_then(|n| args.runs.get(n - 1));
-        let path = path.map_or_else(String::new, |path| format!("{}: ", path.display()));
+        let path = path.map(|path| format!("{}: ", path.display()));
+        let path = path.unwrap_or_default();
         Failure::Usage(format!("{path}{error}"))
     })?;
     conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
-    let demands = Demands {
-        strict: args.output.strict,
-        ..Demands::default()
-    };
     let unjudged = claims.judge(&mut whole);
-    let (conclusion, reasons) = gate(demands, &whole, &unjudged, false);
-    let exit = Exit::from(conclusion);
-    whole.exit = Some(exit as u8);
+    let (exit, reasons) = conclude(&mut whole, args.output.strict, &unjudged, false);
     write_reports(&whole, &reports, &args.output)?;
     for line in unjudged.iter().chain(&reasons) {
         note(line);

@@ -3,14 +3,12 @@
 //! Does not judge it: use `check --as token`.
 
 use super::args::TokenArgs;
-use super::{Done, Exit, Failure, config, note, print};
+use super::{Done, Exit, Failure, config, note, print, write_file};
 use conformant_engine::token::{Application, Offer};
 use conformant_rulebook::service::ServiceIndex;
 use qrcode::render::{svg, unicode};
 use qrcode::{Color, EcLevel, QrCode};
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::io::IsTerminal;
 
 /// Width of the quiet zone, from the QR standard.
 const QUIET_MODULES: usize = 4;
@@ -59,10 +57,10 @@ fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
             .render::<svg::Color<'_>>()
             .min_dimensions(300, 300)
             .build();
-        write(path, picture.as_bytes())?;
+        write_file(path, picture)?;
     }
     if let Some(path) = &args.png {
-        write(path, &png(&code)?)?;
+        write_file(path, png(&code)?)?;
     }
     if args.qr && std::io::stdout().is_terminal() {
         let picture = code.render::<unicode::Dense1x2>().build();
@@ -104,13 +102,4 @@ fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
     writer.write_image_data(&pixels).map_err(failed)?;
     writer.finish().map_err(failed)?;
     Ok(bytes)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed =
-        |e: std::io::Error| Failure::Trouble(format!("failed to write {}: {e}", path.display()));
-    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-    file.write_all(bytes)
-        .and_then(|()| file.flush())
-        .map_err(failed)
 }

@@ -36,8 +36,7 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::Usage(lines.join("\nerror: "))
         })?;
-        std::fs::write(&path, &proposed)
-            .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;
+        std::fs::write(&path, &proposed).map_err(Failure::unwritten(&path))?;
         note(&format!("{} was updated: review its diff", path.display()));
         return Ok(Exit::Conformant);
     }

@@ -1,14 +1,13 @@
 //! Live judging of client traffic for `proxy` and `serve`: reports findings at once and at the end, without secrets.
 
 use super::args::{OutputArgs, Side};
-use super::{Done, Exit, Failure, invocation, note, output, print};
+use super::{Done, Exit, invocation, note, output, print, stored};
 use conformant_base::http::Headers;
 use conformant_base::redact::{Redactor, is_secret_header};
 use conformant_base::text;
 use conformant_check::{Inline, Passed, Sides};
-use conformant_engine::{Demands, gate};
-use conformant_record::{Finding, Level, RunEvent, Subject};
-use conformant_report::{Consumer, Keep, Report, Settings, Stream};
+use conformant_record::{Finding, Level, Subject};
+use conformant_report::Report;
 use std::collections::BTreeSet;
 
 /// Most credentials of clients that are kept for redaction.
@@ -34,7 +33,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The number of requests.
     pub(super) fn exchange_count(&self) -> usize {
         self.inline.counts().0
     }
@@ -61,39 +59,20 @@ impl<'a> Watch<'a> {
         conclude: impl FnOnce(Exit) -> (Exit, Vec<String>),
     ) -> Done {
         let (seen, foreign) = self.inline.counts();
-        let (unlisted, has_infrastructure_error) = (
-            self.inline.unlisted(),
-            self.inline.had_infrastructure_error(),
-        );
+        let unlisted = self.inline.unlisted();
+        let has_infrastructure_error = self.inline.had_infrastructure_error();
         let (mut record, remaining) = self.inline.finish();
         record.invocation = invocation::invocation();
         print_findings(&remaining, &self.secrets.redactor);
-        let demands = Demands {
-            strict: how.strict,
-            ..Demands::default()
-        };
-        let (conclusion, lines) = gate(demands, &record, &[], has_infrastructure_error);
-        let (exit, trouble) = conclude(Exit::from(conclusion));
+        let redactor = &self.secrets.redactor;
+        let (exit, lines) =
+            stored::conclude(&mut record, how.strict, &[], has_infrastructure_error);
+        let (exit, trouble) = conclude(exit);
         record.exit = Some(exit as u8);
-        let settings = Settings { strict: how.strict };
-        let mut keep = Keep::default();
-        {
-            let mut out = output::stream(reports);
-            let mut console = output::console(out.as_mut(), how.console, reports, settings);
-            let consumers = vec![&mut console as &mut dyn Consumer, &mut keep];
-            Stream::new(&self.secrets.redactor, consumers).send(RunEvent::Finished {
-                record: Box::new(record),
-            });
-        }
-        let record = keep
-            .record
-            .ok_or_else(|| Failure::Trouble("the judge wrote no record".to_owned()))?;
-        output::write_reports(reports, &record, settings)?;
+        output::publish(record, redactor, reports, how)?;
         let named = match self.unknown.as_slice() {
             [] => String::new(),
-            first => self
-                .secrets
-                .redactor
+            first => redactor
                 .redact(&format!(", such as {}", first.join(", ")))
                 .into_owned(),
         };
@@ -123,7 +102,6 @@ impl From<Side> for Sides {
     }
 }
 
-/// One line for each finding.
 fn print_findings(findings: &[Finding], redactor: &Redactor) {
     for finding in findings {
         let (whose, lenient) = match finding.subject {

@@ -4,9 +4,9 @@
 //! read, or belongs to another rulebook or run. Signatures are not checked.
 
 use super::args::VerifyStatementArgs;
-use super::run::read_waivers;
+use super::claims::read_waivers;
 use super::stored::evidence;
-use super::{Done, Exit, Failure, load, note, print};
+use super::{Done, Exit, Failure, hint, load, note, print, today};
 use conformant_base::files::{self, STORED_BYTES_MAX};
 use conformant_base::text;
 use conformant_engine::evidence_file::{self, Head, Reader};
@@ -88,7 +88,7 @@ fn differences(
         ));
     }
     let waivers = match &args.waivers {
-        Some(path) => read_waivers(path)?.waivers,
+        Some(path) => read_waivers(path)?,
         None => Vec::new(),
     };
     let day = day_of(evidence.head.begun.as_deref());
@@ -124,14 +124,12 @@ fn differences(
     Ok(problems)
 }
 
-/// Prints the problems.
 fn failed(problems: &[String]) -> Exit {
     for problem in problems.iter().take(SHOWN_MAX) {
         note(problem);
     }
-    let more = problems.len().saturating_sub(SHOWN_MAX);
-    if more > 0 {
-        note(&format!("and {more} more"));
+    if problems.len() > SHOWN_MAX {
+        note(&format!("and {} more", problems.len() - SHOWN_MAX));
     }
     note("not verified");
     Exit::Failed
@@ -149,9 +147,7 @@ fn required(patterns: &[String], rulebook: &Rulebook) -> Result<BTreeSet<String>
         let selected: BTreeSet<String> = selected.map(|rule| rule.id.clone()).collect();
         if selected.is_empty() {
             let known: Vec<&str> = rulebook.rules.keys().map(String::as_str).collect();
-            let hint = text::did_you_mean(pattern, &known)
-                .map(|id| format!("; did you mean {id}?"))
-                .unwrap_or_default();
+            let hint = hint(pattern, &known);
             return Err(Failure::Usage(format!(
                 "--require {pattern}: no rule has this id, and no must-rule matches it{hint}"
             )));
@@ -183,9 +179,10 @@ fn check_run(statement: &Statement, path: &Path) -> Result<(), Failure> {
 
 /// The day of a run, on which its waivers were valid or not. A run against the reference has none: it is today.
 fn day_of(begun: Option<&str>) -> jiff::civil::Date {
-    let day = begun.and_then(|time| time.parse::<jiff::Timestamp>().ok());
-    let day = day.unwrap_or_else(conformant_base::clock::now);
-    day.to_zoned(jiff::tz::TimeZone::UTC).date()
+    let begun = begun.and_then(|time| time.parse::<jiff::Timestamp>().ok());
+    begun.map_or_else(today, |begun| {
+        begun.to_zoned(jiff::tz::TimeZone::UTC).date()
+    })
 }
 
 /// What identifies a run for people.
@@ -199,7 +196,6 @@ fn targets(head: &Head) -> String {
     format!("seed {}{begun}, {}", head.seed, targets.join(" "))
 }
 
-/// The digests of an evidence file.
 pub(super) fn stamp(path: &Path) -> Result<EvidenceStamp, Failure> {
     let name = path.file_name().unwrap_or_default();
     let evidence = evidence(path)?;
@@ -210,7 +206,6 @@ pub(super) fn stamp(path: &Path) -> Result<EvidenceStamp, Failure> {
     })
 }
 
-/// The digest of a file.
 fn sha256(path: &Path) -> Result<String, Failure> {
     let mut file = files::open(path)?;
     let mut digest = Sha256::new();

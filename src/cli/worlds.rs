@@ -6,7 +6,7 @@ use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note, of_reference};
 use conformant_fixtures::export::{around_har, har_of_account};
-use conformant_fixtures::world::{Account, World, WorldError};
+use conformant_fixtures::world::{Account, Resource, World, WorldError};
 use conformant_fixtures::{Entry, Instances, MANIFEST_VERSION, Manifest, SetError, Staged};
 use conformant_net::server::{Seed, Step};
 use serde_json::json;
@@ -33,8 +33,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
         seed: args.seed,
         resources: args.count.unwrap_or(RESOURCES_DEFAULT),
     };
-    let signals = Signals::listen()
-        .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))?;
+    let signals = Signals::listen()?;
     let making = Making {
         world,
         jobs: args.jobs.unwrap_or_else(super::processors).max(1) as u64,
@@ -57,34 +56,22 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
             "--format json is not available with --world: use ndjson, har or seed-data".to_owned(),
         )),
     };
-    match signals.exit() {
-        Some(exit) if done.is_err() => {
-            note("interrupted; no partial output was left");
-            Ok(exit)
-        }
-        Some(_) | None => done,
-    }
+    signals.conclude(done)
 }
 
 /// One line for each resource, with its type.
 fn lines(account: &Account) -> String {
-    let resources = account.resources.iter();
-    resources
-        .map(|one| {
-            format!(
-                "{}\n",
-                json!({ "kind": one.kind, "document": one.document })
-            )
-        })
+    let line = |one: &Resource| json!({ "kind": one.kind, "document": one.document }).to_string();
+    account
+        .resources
+        .iter()
+        .map(|one| line(one) + "\n")
         .collect()
 }
 
-/// The entries of a recording.
 fn entries(account: &Account) -> String {
-    let entries: Vec<String> = har_of_account(account)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let entries = har_of_account(account);
+    let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
     entries.join(",\n")
 }
 
@@ -117,7 +104,6 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::Trouble(format!("failed to write to standard output: {error}"))
 }
 
-/// Generation in progress.
 struct Making<'a> {
     world: World,
     jobs: u64,

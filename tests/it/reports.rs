@@ -16,7 +16,7 @@ use conformant_judge::prove::Mode;
 use conformant_record::{FaultPattern, KnownDefects, RunEvent, RunRecord};
 use conformant_reference::Fault;
 use conformant_report::console::Look;
-use conformant_report::{Console, Consumer as _, Format, Settings, redact_record};
+use conformant_report::{Console, Consumer as _, Format, Settings, redact};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ fn record() -> RunRecord {
     let options = offline::options(0, 2, Mode::Rules);
     let mut record = offline::record(&rulebook, &planned, &sessions, &options);
     conformant_record::add_defects(&mut record, &known(), false);
-    redact_record(&mut record, &Redactor::default());
+    redact(&mut record, &Redactor::default());
     record
 }
 

@@ -76,7 +76,6 @@ impl ArchiveSums {
         self.add(versioned(kind), (documents, rejected));
     }
 
-    /// Adds one finding.
     pub fn add_finding(&mut self, kind: &str, rule: &str, day: &str) {
         let (name, version) = versioned(kind);
         self.add_findings([name, version, rule.to_owned(), day.to_owned()], 1);

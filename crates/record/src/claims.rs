@@ -183,50 +183,32 @@ impl Gaps {
 mod tests {
     use super::*;
     use crate::ScenarioResult;
-    use conformant_base::source::Source;
+    use crate::sample::{owned, rule};
 
     const HOOK: &str = "hook end_execution";
 
-    fn rule(id: &str, verdict: Verdict, needs: &[&str]) -> RuleResult {
-        RuleResult {
-            id: id.to_owned(),
-            level: Level::Must,
-            source: Source {
-                document: "D3".parse().unwrap(),
-                section: String::new(),
-                lines: Vec::new(),
-            },
-            verdict,
-            judged: 0,
-            findings: 0,
-            reason: "some reason".to_owned(),
-            subject: Subject::Service,
-            masked_by: None,
-            says: String::new(),
-            basis: None,
-            needs: needs.iter().map(|need| (*need).to_owned()).collect(),
-        }
-    }
-
     fn record() -> RunRecord {
+        let lacks = |id, need| RuleResult {
+            needs: owned(&[need]),
+            ..rule(id, Verdict::NotApplicable)
+        };
         RunRecord {
             rules: vec![
-                rule("flow/a", Verdict::Pass, &[]),
-                rule("flow/b", Verdict::NotApplicable, &[HOOK]),
-                rule("flow/c", Verdict::NotApplicable, &["service media"]),
-                rule("flow/d", Verdict::NotApplicable, &[CHECK]),
+                rule("flow/a", Verdict::Pass),
+                lacks("flow/b", HOOK),
+                lacks("flow/c", "service media"),
+                lacks("flow/d", CHECK),
             ],
             ..RunRecord::default()
         }
     }
 
     fn unjudged(services: &[(&str, &[&str])], record: &RunRecord) -> Vec<(String, String)> {
-        let services = services.iter().map(|(service, features)| {
-            let features = features.iter().map(|feature| (*feature).to_owned());
-            ((*service).to_owned(), features.collect())
-        });
+        let services = services.iter();
         let claims = ClaimsFile {
-            services: services.collect(),
+            services: services
+                .map(|(service, features)| ((*service).to_owned(), owned(features)))
+                .collect(),
             ..ClaimsFile::default()
         };
         let result = claims.judge(record, |reason| Some(reason.to_owned()));
@@ -270,10 +252,8 @@ mod tests {
         record.scenarios = vec![ScenarioResult {
             id: "flow/x".to_owned(),
             verdict: Verdict::NotApplicable,
-            seconds: 0.0,
             reason: HOOK.to_owned(),
-            failed_before: Vec::new(),
-            steps: Vec::new(),
+            ..ScenarioResult::default()
         }];
         assert_eq!(unjudged(&[("flow", &[])], &record), []);
         assert_eq!(

@@ -280,25 +280,14 @@ fn service_of(id: &str) -> &str {
 mod tests {
     use super::*;
     use crate::Verdict;
+    use crate::sample::owned;
 
     fn rule(id: &str, level: Level, judged: usize, needs: &[&str]) -> RuleResult {
         RuleResult {
-            id: id.to_owned(),
             level,
-            source: conformant_base::source::Source {
-                document: "D3".parse().unwrap(),
-                section: String::new(),
-                lines: Vec::new(),
-            },
-            verdict: Verdict::Pass,
             judged,
-            findings: 0,
-            reason: String::new(),
-            subject: crate::Subject::Service,
-            masked_by: None,
-            says: String::new(),
-            basis: None,
-            needs: needs.iter().map(|need| (*need).to_owned()).collect(),
+            needs: owned(needs),
+            ..crate::sample::rule(id, Verdict::Pass)
         }
     }
 
@@ -308,7 +297,6 @@ mod tests {
             says: String::new(),
             rules: BTreeSet::from([rule.to_owned()]),
         };
-        let classes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         KnownDefects {
             faults: vec![
                 fault("one", "f/a/x"),
@@ -316,14 +304,9 @@ mod tests {
                 fault("three", "f/b/warned"),
                 fault("four", "g/c/z"),
             ],
-            third_party: vec![
-                classes(&["f/a"]),
-                classes(&["f/a"]),
-                classes(&["f/a"]),
-                classes(&["f/b"]),
-                classes(&["f/b"]),
-                classes(&[]),
-            ],
+            third_party: [&["f/a"][..], &["f/a"], &["f/a"], &["f/b"], &["f/b"], &[]]
+                .map(owned)
+                .into(),
             first_runs: vec![first_run(10, 8, 1), first_run(20, 18, 1)],
         }
     }

@@ -9,26 +9,18 @@ use std::io;
 /// Test cases that are shown together.
 #[derive(Clone, Debug, Default)]
 pub struct Suite {
-    /// Its name.
     pub name: String,
-    /// Name and value of each property.
     pub properties: Vec<(&'static str, String)>,
-    /// Duration in seconds.
     pub seconds: Option<f64>,
-    /// Its test cases, in order.
     pub cases: Vec<Case>,
 }
 
-/// A test case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name.
     pub name: String,
     /// The group that a CI server lists it under.
     pub class: String,
-    /// Duration in seconds.
     pub seconds: Option<f64>,
-    /// Its result.
     pub status: Status,
     /// Messages of earlier attempts that failed.
     pub failed_before: Vec<String>,
@@ -36,14 +28,11 @@ pub struct Case {
     pub output: Option<String>,
 }
 
-/// The result of a test case.
 #[derive(Clone, Debug)]
 pub enum Status {
-    /// It passed.
     Passed,
     /// It was not executed; the reason.
     Skipped(String),
-    /// It failed.
     Failed(Failure),
     /// It could not be executed to its end.
     Errored(Failure),
@@ -81,8 +70,8 @@ fn write(xml: &mut Xml, name: &str, seconds: Option<f64>, suites: &[Suite]) -> i
     let tag = Tag::new("testsuites")
         .text("name", name)
         .number("tests", count(|_| true))
-        .number("failures", count(Status::is_failed))
-        .number("errors", count(Status::is_errored))
+        .number("failures", count(|s| matches!(s, Status::Failed(_))))
+        .number("errors", count(|s| matches!(s, Status::Errored(_))))
         .seconds(seconds);
     tag.around(xml, suites.is_empty(), |xml| {
         suites.iter().try_for_each(|suite| suite.write(xml))
@@ -98,9 +87,9 @@ impl Suite {
         let tag = Tag::new("testsuite")
             .text("name", &self.name)
             .number("tests", self.cases.len())
-            .number("skipped", self.count(Status::is_skipped))
-            .number("errors", self.count(Status::is_errored))
-            .number("failures", self.count(Status::is_failed))
+            .number("skipped", self.count(|s| matches!(s, Status::Skipped(_))))
+            .number("errors", self.count(|s| matches!(s, Status::Errored(_))))
+            .number("failures", self.count(|s| matches!(s, Status::Failed(_))))
             .seconds(self.seconds);
         let is_empty = self.properties.is_empty() && self.cases.is_empty();
         tag.around(xml, is_empty, |xml| {
@@ -149,20 +138,6 @@ impl Case {
                 None => Ok(()),
             }
         })
-    }
-}
-
-impl Status {
-    fn is_skipped(&self) -> bool {
-        matches!(self, Self::Skipped(_))
-    }
-
-    fn is_failed(&self) -> bool {
-        matches!(self, Self::Failed(_))
-    }
-
-    fn is_errored(&self) -> bool {
-        matches!(self, Self::Errored(_))
     }
 }
 

@@ -10,6 +10,8 @@ mod detection;
 pub mod junit;
 mod proof;
 mod repeats;
+#[cfg(test)]
+mod sample;
 mod shown;
 mod timings;
 mod title;
@@ -85,7 +87,18 @@ pub enum Basis {
 
 /// Conclusion about a rule or a scenario.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -104,6 +117,7 @@ pub enum Verdict {
     /// An error of the harness.
     Error,
     /// The run exercised nothing that this rule applies to.
+    #[default]
     NotJudged,
 }
 
@@ -316,7 +330,7 @@ pub struct RuleResult {
 }
 
 /// Conclusion about one scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioResult {
     /// Scenario id.
     pub id: String,
@@ -363,7 +377,6 @@ pub struct OpenPointResult {
 
 /// Number of rules per verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(missing_docs, reason = "the fields are the verdicts")]
 pub struct RuleCounts {
     pub pass: usize,
     pub fail: usize,
@@ -610,27 +623,18 @@ impl RunRecord {
 }
 
 /// An event of a run; consoles, progress, `JUnit` and the record consume the stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RunEvent {
     /// Planning finished.
     Started {
-        /// Number of scenarios.
         scenarios: usize,
         /// Base URL by service.
         targets: BTreeMap<String, String>,
     },
     /// A scenario began; in no particular order.
-    ScenarioBegan {
-        /// Its id.
-        id: String,
-    },
+    ScenarioBegan { id: String },
     /// A scenario finished; sent at once, while [`Self::ScenarioEnded`] keeps the plan's order.
-    ScenarioPlayed {
-        /// Its id.
-        id: String,
-        /// Its verdict.
-        verdict: Verdict,
-    },
+    ScenarioPlayed { id: String, verdict: Verdict },
     /// A deliberate wait, such as for a rate limit.
     Waiting {
         /// The service that caused it; empty if scenarios wait for callbacks, events or another state.
@@ -645,16 +649,10 @@ pub enum RunEvent {
     },
     /// A scenario ended; in the plan's order for any number of jobs.
     ScenarioEnded {
-        /// Its result.
         result: ScenarioResult,
-        /// Its findings.
         findings: Vec<Finding>,
-        /// Its number of exchanges.
         exchanges: usize,
     },
     /// The run ended; the record is final.
-    Finished {
-        /// The whole run.
-        record: Box<RunRecord>,
-    },
+    Finished { record: Box<RunRecord> },
 }

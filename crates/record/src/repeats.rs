@@ -100,7 +100,6 @@ impl Repeats {
         }
     }
 
-    /// The flaky rules.
     pub fn flaky(&self) -> impl Iterator<Item = &RepeatedRule> {
         self.rules.iter().filter(|rule| rule.flaky)
     }

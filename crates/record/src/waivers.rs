@@ -98,18 +98,20 @@ impl<'a> Waivers<'a> {
 
     /// Findings accepted by each waiver.
     fn results(&self, findings: &[Finding]) -> Vec<WaiverResult> {
-        let is_valid = |waiver: &Waiver| waiver.expires >= self.today;
-        let waivers = self.waivers.iter().map(|waiver| WaiverResult {
-            rule: waiver.rule.clone(),
-            pointer: waiver.pointer.clone().unwrap_or_default(),
-            reason: waiver.reason.clone(),
-            expires: waiver.expires.to_string(),
-            findings: findings
+        let results = self.waivers.iter().map(|waiver| {
+            let is_valid = waiver.expires >= self.today;
+            let accepted = findings
                 .iter()
-                .filter(|finding| is_valid(waiver) && waiver.accepts(finding))
-                .count(),
+                .filter(|finding| is_valid && waiver.accepts(finding));
+            WaiverResult {
+                rule: waiver.rule.clone(),
+                pointer: waiver.pointer.clone().unwrap_or_default(),
+                reason: waiver.reason.clone(),
+                expires: waiver.expires.to_string(),
+                findings: accepted.count(),
+            }
         });
-        waivers.collect()
+        results.collect()
     }
 
     fn problems(&self, record: &RunRecord, is_whole: bool) -> Vec<String> {
@@ -149,9 +151,12 @@ impl<'a> Waivers<'a> {
         problems
     }
 
+    fn valid(&self) -> impl Iterator<Item = &Waiver> {
+        self.waivers.iter().filter(|w| w.expires >= self.today)
+    }
+
     fn mark_finding(&self, finding: &mut Finding) {
-        let mut valid = self.waivers.iter().filter(|w| w.expires >= self.today);
-        if let Some(waiver) = valid.find(|waiver| waiver.accepts(finding)) {
+        if let Some(waiver) = self.valid().find(|waiver| waiver.accepts(finding)) {
             finding.waived = format!("{} (until {})", waiver.reason, waiver.expires);
         }
     }
@@ -159,9 +164,10 @@ impl<'a> Waivers<'a> {
     /// A rule is waived if all of its findings are.
     fn settle_rule(&self, rule: &mut RuleResult, findings: &[Finding]) {
         let found: Vec<&Finding> = findings.iter().filter(|f| f.rule == rule.id).collect();
-        let mut valid = self.waivers.iter().filter(|w| w.expires >= self.today);
         let covers_all = found.len() >= rule.findings
-            || valid.any(|waiver| waiver.is_unbound() && waiver.names(&rule.id));
+            || self
+                .valid()
+                .any(|waiver| waiver.is_unbound() && waiver.names(&rule.id));
         if rule.verdict == Verdict::Fail
             && covers_all
             && let Some(first) = found.first()
@@ -190,9 +196,15 @@ impl Waiver {
         self.rule == rule || (self.rule.contains('*') && glob(&self.rule, rule))
     }
 
-    /// The id without the version of an event, if it has one.
+    /// The present id of an event rule whose old id had a version: `events/message-sent/4/from`.
     pub fn without_version(&self) -> Option<String> {
-        without_version(&self.rule)
+        let mut words: Vec<&str> = self.rule.split('/').collect();
+        let is_number = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
+        if words.first() != Some(&"events") || !words.get(2).is_some_and(is_number) {
+            return None;
+        }
+        words.remove(2);
+        Some(words.join("/"))
     }
 
     /// True if it accepts every finding of its rule.
@@ -200,7 +212,6 @@ impl Waiver {
         self.pointer.is_none() && self.operation.is_none() && self.kind.is_none()
     }
 
-    /// True if it accepts the finding.
     pub fn accepts(&self, finding: &Finding) -> bool {
         let of_operation = |operation: &String| {
             operation.split_once('/') == Some((&*finding.service, &*finding.operation))
@@ -232,23 +243,11 @@ fn leads_to(pattern: &str, pointer: &str) -> bool {
             .all(|(pattern, segment)| pattern == "*" || pattern == segment)
 }
 
-/// The current id of an event rule whose old id had a version: `events/message-sent/4/from`.
-fn without_version(rule: &str) -> Option<String> {
-    let mut words: Vec<&str> = rule.split('/').collect();
-    let is_number = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
-    if words.first() != Some(&"events") || !words.get(2).is_some_and(is_number) {
-        return None;
-    }
-    words.remove(2);
-    Some(words.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Level, PartOf};
-    use conformant_base::source::Source;
-    use std::collections::BTreeMap;
+    use crate::PartOf;
+    use crate::sample::{finding, rule};
 
     const TODAY: jiff::civil::Date = jiff::civil::date(2026, 6, 1);
 
@@ -257,13 +256,8 @@ mod tests {
         let mut record = sample();
         record.findings[0].kind = "type".to_owned();
         let waivers = [Waiver {
-            rule: "flow/execution/status".to_owned(),
-            pointer: None,
-            operation: None,
             kind: Some("tpye".to_owned()),
-            owner: None,
-            reason: "known".to_owned(),
-            expires: TODAY,
+            ..waiver("flow/execution/status")
         }];
         assert_eq!(
             Waivers::on(&waivers, TODAY).apply(&mut record, true),
@@ -275,44 +269,13 @@ mod tests {
 
     /// One broken and one passed rule.
     fn sample() -> RunRecord {
-        let rule = |id: &str, verdict, findings| RuleResult {
-            id: id.to_owned(),
-            level: Level::Must,
-            source: Source {
-                document: "D3".parse().unwrap(),
-                section: String::new(),
-                lines: Vec::new(),
-            },
-            verdict,
-            judged: 1,
-            findings,
-            reason: String::new(),
-            subject: crate::Subject::Service,
-            masked_by: None,
-            says: String::new(),
-            basis: None,
-            needs: Vec::new(),
-        };
         RunRecord {
-            schema_version: crate::SCHEMA_VERSION,
-            tool: crate::Tool::default(),
-            rulebook: crate::RulebookStamp::default(),
-            targets: BTreeMap::new(),
-            seed: 0,
             complete: true,
-            partition: None,
-            summary: crate::Summary::default(),
             rules: vec![
-                rule("flow/execution/status", Verdict::Fail, 1),
-                rule("flow/execution/sid", Verdict::Pass, 0),
+                rule("flow/execution/status", Verdict::Fail),
+                rule("flow/execution/sid", Verdict::Pass),
             ],
-            findings: vec![Finding {
-                rule: "flow/execution/status".to_owned(),
-                level: Level::Must,
-                ..Finding::default()
-            }],
-            open_points: Vec::new(),
-            scenarios: Vec::new(),
+            findings: vec![finding("flow/execution/status")],
             ..RunRecord::default()
         }
     }
@@ -329,11 +292,6 @@ mod tests {
         }
     }
 
-    fn verdict(record: &RunRecord, id: &str) -> Verdict {
-        let rule = record.rules.iter().find(|rule| rule.id == id);
-        rule.expect("it is in the sample").verdict
-    }
-
     #[test]
     fn an_id_means_that_rule_alone() {
         for (pattern, verdict_after) in [
@@ -346,33 +304,18 @@ mod tests {
             let mut record = sample();
             let waivers = [waiver(pattern)];
             Waivers::on(&waivers, TODAY).apply(&mut record, true);
-            assert_eq!(
-                verdict(&record, "flow/execution/status"),
-                verdict_after,
-                "{pattern}"
-            );
+            assert_eq!(record.rules[0].verdict, verdict_after, "{pattern}");
         }
     }
 
     #[test]
     fn what_is_waived_stays_in_the_record_with_reason_and_expiry() {
         let mut record = sample();
-        let before = record.findings.len();
         let waivers = [waiver("flow/execution/status"), waiver("flow/execution/s*")];
         let problems = Waivers::on(&waivers, TODAY).apply(&mut record, true);
         assert_eq!(problems, Vec::<String>::new(), "both are used");
-        assert_eq!(record.findings.len(), before);
-        let waived: Vec<&str> = record
-            .findings
-            .iter()
-            .filter(|f| f.rule == "flow/execution/status")
-            .map(|f| f.waived.as_str())
-            .collect();
-        assert!(!waived.is_empty());
-        assert!(
-            waived.iter().all(|w| *w == "ticket 1 (until 2027-01-31)"),
-            "{waived:?}"
-        );
+        let waived = record.findings.iter().map(|f| f.waived.as_str());
+        assert!(waived.eq(["ticket 1 (until 2027-01-31)"]));
     }
 
     #[test]
@@ -424,13 +367,8 @@ mod tests {
 
     #[test]
     fn stale_waivers_are_reported_if_a_whole_run_judged_the_rule() {
-        let passed = {
-            let record = sample();
-            let mut rules = record.rules.iter();
-            let rule = rules.find(|r| r.verdict == Verdict::Pass && r.judged > 0);
-            rule.expect("the sample has one").id.clone()
-        };
-        let waivers = [waiver(&passed), waiver("flow/nobody/judged-this")];
+        let passed = "flow/execution/sid";
+        let waivers = [waiver(passed), waiver("flow/nobody/judged-this")];
         let stale = |is_whole: bool, change: &dyn Fn(&mut RunRecord)| {
             let mut record = sample();
             change(&mut record);
@@ -438,7 +376,7 @@ mod tests {
         };
         let warnings = stale(true, &|_| {});
         assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains(&passed));
+        assert!(warnings[0].contains(passed));
         assert_eq!(stale(false, &|_| {}).len(), 0);
         let part = PartOf {
             kind: "hash".to_owned(),

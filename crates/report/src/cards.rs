@@ -49,12 +49,8 @@ impl Card<'_> {
             view::count(self.rules.len(), "rule"),
             view::count(defect.findings, "finding"),
         );
-        if defect.scenarios > 0
-            && self
-                .rules
-                .iter()
-                .any(|rule| rule.findings.iter().any(|f| !f.scenario.is_empty()))
-        {
+        let mut findings = self.rules.iter().flat_map(|rule| &rule.findings);
+        if defect.scenarios > 0 && findings.any(|f| !f.scenario.is_empty()) {
             text += &format!(" in {}", view::count(defect.scenarios, "scenario"));
         }
         text
@@ -198,11 +194,8 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
     let mut cards: Vec<Card> = defects_of(record)
         .into_iter()
         .map(|defect| {
-            let rules = defect
-                .rules
-                .iter()
-                .filter_map(|id| broken.remove(id.as_str()));
-            let rules = rules.collect();
+            let rules = defect.rules.iter();
+            let rules = rules.filter_map(|id| broken.remove(id.as_str())).collect();
             card(defect, rules)
         })
         .filter(|card| !card.rules.is_empty())
@@ -211,11 +204,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
     for (id, rule) in broken {
         let scenarios: BTreeSet<&str> = rule.findings.iter().map(|f| f.scenario.as_str()).collect();
         let defect = Defect {
-            title: rule
-                .findings
-                .first()
-                .map(|finding| title(finding))
-                .unwrap_or_default(),
+            title: rule.findings.first().map_or_else(String::new, |f| title(f)),
             similar_faults: Vec::new(),
             service: view::service(id).to_owned(),
             level: match rule.effect {
@@ -260,7 +249,7 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
         (urgency, Reverse(rule.findings.len()))
     });
     let effects = rules.iter().map(|rule| rule.effect);
-    let effect = effects.reduce(Effect::most_severe);
+    let effect = effects.min();
     Card {
         number: 0,
         defect,
@@ -392,28 +381,15 @@ mod tests {
     fn every_broken_rule_is_in_one_card_with_and_without_defects() {
         let mut record = sample();
         for _ in 0..2 {
-            let titles: Vec<_> = cards(&record, Settings::default())
-                .iter()
-                .map(|card| {
-                    (
-                        card.effect,
-                        card.rules
-                            .iter()
-                            .map(|r| r.id.to_owned())
-                            .collect::<Vec<_>>(),
-                    )
-                })
-                .collect();
-            assert_eq!(
-                titles,
-                [
-                    (Effect::Fails, vec!["flow/execution/status".to_owned()]),
-                    (
-                        Effect::Warns,
-                        vec!["flow/execution/no-other-fields".to_owned()]
-                    ),
-                ]
-            );
+            let cards = cards(&record, Settings::default());
+            let rules = |card: &Card<'_>| card.rules.iter().map(|r| r.id.to_owned()).collect();
+            let rules = cards.iter().map(|card| (card.effect, rules(card)));
+            let rules: Vec<(Effect, String)> = rules.collect();
+            let expected = [
+                (Effect::Fails, "flow/execution/status".to_owned()),
+                (Effect::Warns, "flow/execution/no-other-fields".to_owned()),
+            ];
+            assert_eq!(rules, expected);
             record.defects.clear();
         }
     }
@@ -426,10 +402,8 @@ mod tests {
         let scenario = |id: &str, verdict, reason: String| ScenarioResult {
             id: id.to_owned(),
             verdict,
-            seconds: 0.0,
             reason,
-            failed_before: Vec::new(),
-            steps: Vec::new(),
+            ..ScenarioResult::default()
         };
         let set_up = format!("set-up failed: {}", finding.message);
         let hook = "hook end_execution failed: status 422".to_owned();

@@ -9,7 +9,6 @@ use conformant_record::{Repeats, RunRecord, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Version of the format.
 const SPEC_VERSION: &str = "0.0.0";
 
 #[derive(Serialize)]

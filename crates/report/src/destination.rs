@@ -40,21 +40,17 @@ pub struct Report {
 /// Why a `FORMAT=PATH` is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// No `=`, or an empty side.
     #[error("expected FORMAT=PATH such as junit=report.xml (`-` is standard output), got `{0}`")]
     Shape(String),
-    /// A format of an earlier version.
     #[error("the report format `{given}` was removed; use {successor}")]
     Removed {
         given: String,
         successor: &'static str,
     },
-    /// A folder cannot go to standard output.
     #[error(
         "the report format `dir` writes a folder: expected its path, such as dir=reports, got `-`"
     )]
     Folder,
-    /// An unknown format.
     #[error("unknown report format `{given}`{}; expected one of {}", hint(.given), names().join(", "))]
     Format { given: String },
 }
@@ -223,7 +219,6 @@ pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Writes a file atomically.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     // A device or a pipe is written to; replacing /dev/null by a file would be a surprise.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -279,7 +274,6 @@ impl Growing {
         self.path = self.folder.join(name);
     }
 
-    /// The final path.
     pub fn path(&self) -> &Path {
         &self.path
     }

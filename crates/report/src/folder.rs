@@ -33,9 +33,9 @@ const MARK: &str = "\n<!-- Written by conformant. -->\n";
 pub fn files(record: &RunRecord, settings: Settings) -> Vec<(String, String)> {
     let record = &escaped(record);
     let cards = cards::cards(record, settings);
-    let shown = cards.iter().take(DEFECTS_MAX).enumerate();
+    let shown = cards.iter().take(DEFECTS_MAX);
     let mut files: Vec<(String, String)> = shown
-        .map(|(at, card)| (name(at + 1), defect(record, card, at + 1)))
+        .map(|card| (name(card.number), defect(record, card)))
         .collect();
     files.push(("README.md".to_owned(), index(record, settings, &cards)));
     files
@@ -59,7 +59,8 @@ pub(super) fn write(folder: &Path, record: &RunRecord, settings: Settings) -> io
     let files = files(record, settings);
     for number in files.len().. {
         let path = folder.join(name(number));
-        if !is_of_earlier_run(&path, number) {
+        // Files of others stay.
+        if !fs::read_to_string(&path).is_ok_and(|content| content.starts_with(&title(number))) {
             break;
         }
         fs::remove_file(&path)?;
@@ -78,11 +79,6 @@ fn title(number: usize) -> String {
     format!("# Defect {number}: ")
 }
 
-/// Whether a file was written by an earlier run. Files of others stay.
-fn is_of_earlier_run(path: &Path, number: usize) -> bool {
-    fs::read_to_string(path).is_ok_and(|content| content.starts_with(&title(number)))
-}
-
 /// The index: verdict, defects with their files, services.
 fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     let mut out = format!("# {}\n\n", view::headline(record, settings));
@@ -97,8 +93,8 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     if !cards.is_empty() {
         out += "\n## Defects\n\n| file | title | first rule | findings |\n|---|---|---|---|\n";
     }
-    for (at, card) in cards.iter().enumerate().take(DEFECTS_MAX) {
-        let file = name(at + 1);
+    for card in cards.iter().take(DEFECTS_MAX) {
+        let file = name(card.number);
         let first = card.rules.first().map_or("", |rule| rule.id);
         out += &format!(
             "| [{file}]({file}) | {} {} | {} | {} |\n",
@@ -108,12 +104,9 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
             card.defect.findings,
         );
     }
-    if let Some(more) = cards
-        .len()
-        .checked_sub(DEFECTS_MAX)
-        .filter(|more| *more > 0)
-    {
-        out += &format!("\n{} in run.json\n", view::count(more, "more defect"));
+    if cards.len() > DEFECTS_MAX {
+        let more = view::count(cards.len() - DEFECTS_MAX, "more defect");
+        out += &format!("\n{more} in run.json\n");
     }
     out += "\n## Services\n\n";
     services(record, settings, &mut out);
@@ -121,9 +114,9 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
 }
 
 /// One defect with its rules.
-fn defect(record: &RunRecord, card: &Card, number: usize) -> String {
+fn defect(record: &RunRecord, card: &Card) -> String {
     let cause = text::excerpt(&card.defect.title, TITLE_BYTES_MAX);
-    let mut out = format!("{}{}\n\n", title(number), code(&cause));
+    let mut out = format!("{}{}\n\n", title(card.number), code(&cause));
     out += &format!("{} · {}\n", card.effect.word(), code(&card.extent()));
     if let Some(guess) = card.guess() {
         out += &format!("\nLikely cause: {}\n", code(&guess));
@@ -152,11 +145,7 @@ fn defect(record: &RunRecord, card: &Card, number: usize) -> String {
 /// A broken rule: its place in the document, its first finding, the exchange and the commands.
 fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n## {}\n\n", code(broken.id));
-    if let Some(says) = broken
-        .rule
-        .map(|rule| &rule.says)
-        .filter(|says| !says.is_empty())
-    {
+    if let Some(says) = broken.says() {
         out += &format!("{}\n\n", code(says));
     }
     out += &format!("- document: {}\n", code(&broken.origin()));
@@ -168,22 +157,19 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
     out += &format!("- finding: {}\n", line(&first.message));
     out += &format!("- expected: {}\n", line(&first.expected));
     out += &format!("- got: {}\n", line(&first.actual));
+    let exchange = cards::exchange_of(record, first).map(http);
+    let command = invocation::reproduce_command(record, first);
     let blocks = [
-        ("difference", "diff", first.diff.clone()),
-        (
-            "exchange",
-            "http",
-            cards::exchange_of(record, first).map_or_else(String::new, http),
-        ),
-        ("request", "sh", first.reproduce.clone()),
-        (
-            "command",
-            "sh",
-            invocation::reproduce_command(record, first).unwrap_or_default(),
-        ),
+        ("difference", "diff", Some(first.diff.clone())),
+        ("exchange", "http", exchange),
+        ("request", "sh", Some(first.reproduce.clone())),
+        ("command", "sh", command),
     ];
-    for (label, language, text) in blocks.iter().filter(|(_, _, text)| !text.is_empty()) {
-        let text = text::excerpt(text, BLOCK_BYTES_MAX);
+    for (label, language, text) in blocks {
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            continue;
+        };
+        let text = text::excerpt(&text, BLOCK_BYTES_MAX);
         out += &format!("\n{label}:\n\n{}\n", block_of(language, &text));
     }
     let more = broken.findings.len() - 1;
@@ -219,7 +205,7 @@ fn http(exchange: &ShownExchange) -> String {
 mod tests {
     use super::*;
     use crate::Report;
-    use crate::sample::sample;
+    use crate::sample::{assert_contains, sample};
 
     #[test]
     fn a_folder_has_an_index_a_file_for_each_defect_and_the_record() {
@@ -237,15 +223,16 @@ mod tests {
         let row = "| [defect-1.md](defect-1.md) | FAIL `An execution has a third state` | `flow/execution/status` | 2 |\n";
         assert!(index.contains(row), "{index}");
         let first = read("defect-1.md");
-        for part in [
-            "# Defect 1: `An execution has a third state`\n",
-            "- document: `must, D3 \"Execution (FN)\", line 37`\n",
-            "- expected: `one of active, ended`\n",
-            "\nPOST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions\n",
-            "\nconformant run --seed 7 --filter flow/create-execution/happy\n",
-        ] {
-            assert!(first.contains(part), "{part}\nis missing in\n{first}");
-        }
+        assert_contains(
+            &first,
+            &[
+                "# Defect 1: `An execution has a third state`\n",
+                "- document: `must, D3 \"Execution (FN)\", line 37`\n",
+                "- expected: `one of active, ended`\n",
+                "\nPOST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions\n",
+                "\nconformant run --seed 7 --filter flow/create-execution/happy\n",
+            ],
+        );
         assert_eq!(json::read(read("run.json").as_bytes()).unwrap(), sample());
         assert!(
             !path.join("defect-3.md").exists(),

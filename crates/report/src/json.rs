@@ -9,12 +9,10 @@ use serde::Deserialize;
 /// Why a stored run was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Invalid JSON, or of another shape.
     #[error(
         "failed to read the stored run: {0}; expected a record, as `conformant run --report json=FILE` writes it"
     )]
     Shape(#[from] serde_json::Error),
-    /// An unsupported version.
     #[error(
         "failed to read the stored run: its schema_version is {found}, this version reads \
          {SCHEMA_VERSION_MIN} to {SCHEMA_VERSION}; use the version of conformant that wrote it"

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Version of the lines.
 const LINES_VERSION: u32 = 1;
 /// Bytes of one text.
 const TEXT_BYTES_MAX: usize = 2_000;

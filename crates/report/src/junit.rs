@@ -26,18 +26,15 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
     let rules = view::by_rule(record);
     for rule in &record.rules {
         let findings = rules.get(rule.id.as_str()).map_or(&[][..], Vec::as_slice);
-        let outcome = view::of_rule(rule, settings);
         let summary = findings.first().map_or("", |finding| &finding.message);
         let accepted = view::waiver_of(record, &rule.id);
-        let outcome = match (outcome, accepted) {
+        let outcome = match accepted.filter(|_| rule.verdict == Verdict::Waived) {
             // Waived rules neither pass nor fail.
-            (Outcome::Skipped(_), Some(waiver)) if rule.verdict == Verdict::Waived => {
-                Outcome::Skipped(format!(
-                    "waived until {}: {}",
-                    waiver.expires, waiver.reason
-                ))
-            }
-            (outcome, _) => outcome,
+            Some(waiver) => Outcome::Skipped(format!(
+                "waived until {}: {}",
+                waiver.expires, waiver.reason
+            )),
+            None => view::of_rule(rule, settings),
         };
         let mut case = case(
             &rule.id,
@@ -103,18 +100,16 @@ fn suite<'a, 'r>(
 }
 
 fn case(id: &str, kind: &str, outcome: Outcome, message: &str, details: String) -> Case {
+    let failure = |kind, message, details| Failure {
+        kind,
+        message,
+        details,
+    };
     let (status, output) = match outcome {
         Outcome::Passed => (Status::Passed, None),
         Outcome::Failed => {
-            let (kind, message) = ("broken", message.to_owned());
-            (
-                Status::Failed(Failure {
-                    kind,
-                    message,
-                    details,
-                }),
-                None,
-            )
+            let failure = failure("broken", message.to_owned(), details);
+            (Status::Failed(failure), None)
         }
         Outcome::Warned => {
             let output = format!("warning: {message}\n{details}");
@@ -124,17 +119,7 @@ fn case(id: &str, kind: &str, outcome: Outcome, message: &str, details: String) 
             let output = (!details.is_empty()).then_some(details);
             (Status::Skipped(reason), output)
         }
-        Outcome::Errored(message) => {
-            let kind = "error";
-            (
-                Status::Errored(Failure {
-                    kind,
-                    message,
-                    details,
-                }),
-                None,
-            )
-        }
+        Outcome::Errored(message) => (Status::Errored(failure("error", message, details)), None),
     };
     Case {
         name: id.to_owned(),
@@ -149,14 +134,8 @@ fn case(id: &str, kind: &str, outcome: Outcome, message: &str, details: String) 
 fn details(record: &RunRecord, findings: &[&Finding]) -> String {
     let mut out = String::new();
     for finding in findings.iter().take(FINDINGS_MAX) {
-        for part in [
-            &finding.message,
-            "\n",
-            &view::describe(record, finding),
-            "\n",
-        ] {
-            out += part;
-        }
+        let described = view::describe(record, finding);
+        out += &format!("{}\n{described}\n", finding.message);
     }
     if findings.len() > FINDINGS_MAX {
         out += &view::count(findings.len() - FINDINGS_MAX, "more finding");
@@ -165,24 +144,18 @@ fn details(record: &RunRecord, findings: &[&Finding]) -> String {
 }
 
 fn breaks(findings: &[&Finding], reason: &str) -> String {
-    let rules: BTreeSet<&str> = findings
-        .iter()
-        .map(|finding| finding.rule.as_str())
-        .collect();
-    if rules.is_empty() {
-        return reason.to_owned();
+    let rules: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
+    match Vec::from_iter(rules).as_slice() {
+        [] => reason.to_owned(),
+        rules => format!("breaks {}", rules.join(", ")),
     }
-    format!(
-        "breaks {}",
-        rules.into_iter().collect::<Vec<_>>().join(", ")
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Format;
-    use crate::sample::{HOSTILE, every_text_is, sample};
+    use crate::sample::{HOSTILE, assert_contains, every_text_is, sample};
     use quick_xml::Reader;
     use quick_xml::events::Event;
 
@@ -193,24 +166,25 @@ mod tests {
     #[test]
     fn a_run_reads_like_this() {
         let xml = rendered(&sample());
-        for line in [
-            r#"<testsuites name="conformant" tests="14" failures="2" errors="1" time="1.250">"#,
-            r#"<testsuite name="flow" tests="14" skipped="8" errors="1" failures="2" time="1.250">"#,
-            r#"<property name="target" value="http://127.0.0.1:4010/flow"/>"#,
-            r#"<testcase name="flow/execution/sid" classname="flow.rules">"#,
-            "<system-out>What flow/execution/sid asks for.",
-            "must, D3 &quot;Execution (FN)&quot;, line 37, judged 3×",
-            r#"<failure message="/status is &quot;running&quot;, expected one of active, ended" type="broken">"#,
-            r#"<failure message="breaks flow/execution/no-other-fields, flow/execution/status" type="broken"/>"#,
-            r#"<skipped message="not-applicable: hook missing: end_execution"/>"#,
-            r#"<skipped message="waived until 2027-01-31: known until 2.4"/>"#,
-            r"waived until 2027-01-31: 3 findings",
-            r#"<error message="error: predicate panicked" type="error"/>"#,
-            r"warning: /shape is not a documented field",
-            r#"<testcase name="flow/fetch-execution/happy" classname="flow.scenarios" time="0.250"/>"#,
-        ] {
-            assert!(xml.contains(line), "{line}\nis missing in\n{xml}");
-        }
+        assert_contains(
+            &xml,
+            &[
+                r#"<testsuites name="conformant" tests="14" failures="2" errors="1" time="1.250">"#,
+                r#"<testsuite name="flow" tests="14" skipped="8" errors="1" failures="2" time="1.250">"#,
+                r#"<property name="target" value="http://127.0.0.1:4010/flow"/>"#,
+                r#"<testcase name="flow/execution/sid" classname="flow.rules">"#,
+                "<system-out>What flow/execution/sid asks for.",
+                "must, D3 &quot;Execution (FN)&quot;, line 37, judged 3×",
+                r#"<failure message="/status is &quot;running&quot;, expected one of active, ended" type="broken">"#,
+                r#"<failure message="breaks flow/execution/no-other-fields, flow/execution/status" type="broken"/>"#,
+                r#"<skipped message="not-applicable: hook missing: end_execution"/>"#,
+                r#"<skipped message="waived until 2027-01-31: known until 2.4"/>"#,
+                r"waived until 2027-01-31: 3 findings",
+                r#"<error message="error: predicate panicked" type="error"/>"#,
+                r"warning: /shape is not a documented field",
+                r#"<testcase name="flow/fetch-execution/happy" classname="flow.scenarios" time="0.250"/>"#,
+            ],
+        );
     }
 
     #[test]
@@ -218,12 +192,13 @@ mod tests {
         let mut record = sample();
         record.scenarios[2].failed_before = vec!["a: b".to_owned(), "c: \u{fffe}<d>".to_owned()];
         let xml = rendered(&record);
-        for line in [
-            r#"<flakyFailure message="a: b" type="failed-before">"#,
-            r#"<flakyFailure message="c: &lt;d&gt;" type="failed-before">"#,
-        ] {
-            assert!(xml.contains(line), "{line}\nis missing in\n{xml}");
-        }
+        assert_contains(
+            &xml,
+            &[
+                r#"<flakyFailure message="a: b" type="failed-before">"#,
+                r#"<flakyFailure message="c: &lt;d&gt;" type="failed-before">"#,
+            ],
+        );
         assert!(xml.contains("failures=\"2\""), "{xml}");
     }
 

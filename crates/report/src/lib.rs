@@ -45,8 +45,8 @@ pub use self::jsonl::{EventLines, RunLine};
 pub use self::matrix::{FeatureScenarios, Matrix, versions_page};
 pub use self::repeats::render as render_repeats;
 pub use self::report_lock::{ReportLock, ReportLockError};
-pub use self::stream::{Consumer, Keep, Stream};
-pub use self::texts::{escaped, redact_event, redact_record};
+pub use self::stream::{Consumer, Stream};
+pub use self::texts::{escaped, redact};
 pub use self::timings::render as render_timings;
 
 use conformant_record::RunRecord;
@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// Renders the report. The record must be redacted ([`redact_record`]).
+    /// Renders the report. The record must be redacted ([`redact`]).
     ///
     /// A folder is rendered as the text of its files but the record.
     /// Data formats keep every text exactly, in safe spelling; the others escape it.
@@ -139,7 +139,7 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
-    use super::sample::{HOSTILE, every_text_is, sample};
+    use super::sample::{HOSTILE, assert_contains, every_text_is, sample};
     use super::*;
     use conformant_base::redact::{REDACTED, Redactor};
     use conformant_base::text::is_deceptive;
@@ -154,13 +154,12 @@ mod tests {
         for format in formats.filter(|format| *format != Format::Statement) {
             let report = format.render(&sample(), Settings::default());
             let report = report.replace("&#x2f;", "/");
-            for part in [
+            let parts = [
                 "flow/execution/status",
                 "one of active, ended",
                 "[redacted]",
-            ] {
-                assert!(report.contains(part), "{format:?} without {part}");
-            }
+            ];
+            assert_contains(&report, &parts);
             assert!(report.ends_with('\n'), "{format:?} ends within a line");
         }
     }
@@ -170,7 +169,7 @@ mod tests {
         let redactor = Redactor::new([SECRET]);
         let encoded = conformant_base::http::percent_encode(SECRET);
         let mut record = every_text_is(&format!("a {SECRET} {encoded} b"));
-        redact_record(&mut record, &redactor);
+        redact(&mut record, &redactor);
         for format in Format::ALL {
             let report = format.render(&record, Settings::default());
             assert!(report.contains(REDACTED), "{format:?}");

@@ -9,11 +9,10 @@ use super::cards::{self, Card};
 use super::invocation;
 use super::points;
 use super::repeats;
-use super::tally;
+use super::tally::{self, State};
 use super::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::RunRecord;
-use std::fmt::Write as _;
 
 /// Findings per rule.
 const FINDINGS_MAX: usize = 2;
@@ -25,13 +24,12 @@ const ROWS_MAX: usize = 60;
 const BYTES_MAX: usize = 60_000;
 /// Limit of the tables after the defects.
 const TAIL_BYTES_MAX: usize = 15_000;
-const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = format!("## {}", view::headline(record, settings));
     match invocation::target_of(record).as_str() {
         "" => {}
-        target => write!(out, " · target: {}", code(target)).expect(MEMORY),
+        target => out.push_str(&format!(" · target: {}", code(target))),
     }
     out += "\n\n";
     services(record, settings, &mut out);
@@ -50,8 +48,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     for (at, card) in cards.iter().enumerate() {
         let block = block(record, card);
         if out.len() + block.len() > room {
-            let more = view::count(cards.len() - at, "more defect");
-            writeln!(out, "\n{more} in the other reports").expect(MEMORY);
+            out += &more(cards.len(), at, "more defect");
             break;
         }
         out += &block;
@@ -64,23 +61,18 @@ pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String)
         "| | pass | broken | warnings | not decided | scenarios |\n|---|---|---|---|---|---|\n",
     );
     for tally in tally::services(record, settings) {
-        let target = tally
-            .target
-            .as_deref()
-            .map(|url| format!(" {}", cell(url)))
-            .unwrap_or_default();
-        writeln!(
-            out,
-            "| {}{target} | {} | {} | {} | {} | {} of {} pass |",
+        let target = tally.target.as_ref().map(|url| format!(" {}", cell(url)));
+        let target = target.unwrap_or_default();
+        out.push_str(&format!(
+            "| {}{target} | {} | {} | {} | {} | {} of {} pass |\n",
             cell(&tally.name),
-            tally.passed,
-            tally.broken,
-            tally.warned,
+            tally[State::Passed],
+            tally[State::Broken],
+            tally[State::Warned],
             tally.undecided(),
             tally.scenarios_passed,
             tally.scenarios,
-        )
-        .expect(MEMORY);
+        ));
     }
 }
 
@@ -96,25 +88,24 @@ fn defects(cards: &[Card], out: &mut String) {
             Effect::Fails => "**FAIL**",
             Effect::Warns | Effect::Advises => card.effect.word(),
         };
-        let title = cell(&text::excerpt(&card.defect.title, 200));
         let defect = &card.defect;
-        writeln!(
-            out,
-            "| {}. {word} | {title} | {} | {} | {} |",
+        let title = cell(&text::excerpt(&defect.title, 200));
+        out.push_str(&format!(
+            "| {}. {word} | {title} | {} | {} | {} |\n",
             card.number,
             card.rules.len(),
             defect.findings,
             defect.scenarios
-        )
-        .expect(MEMORY);
+        ));
     }
-    if cards.len() > ROWS_MAX {
-        writeln!(
-            out,
-            "\n{} in the other reports",
-            view::count(cards.len() - ROWS_MAX, "more defect")
-        )
-        .expect(MEMORY);
+    out.push_str(&more(cards.len(), ROWS_MAX, "more defect"));
+}
+
+/// A line about what is beyond a limit.
+fn more(all: usize, max: usize, noun: &str) -> String {
+    match all.saturating_sub(max) {
+        0 => String::new(),
+        left => format!("\n{} in the other reports\n", view::count(left, noun)),
     }
 }
 
@@ -127,35 +118,26 @@ fn block(record: &RunRecord, card: &Card) -> String {
         card.number
     );
     if let Some(guess) = card.guess() {
-        writeln!(out, "\n{}", code(&guess)).expect(MEMORY);
+        out.push_str(&format!("\n{}\n", code(&guess)));
     }
     for broken in card.rules.iter().take(RULES_MAX) {
         out += &rule(record, broken);
     }
-    let more: Vec<String> = card
-        .rules
-        .iter()
-        .skip(RULES_MAX)
-        .take(ROWS_MAX)
-        .map(|rule| code(rule.id))
-        .collect();
+    let more = card.rules.iter().skip(RULES_MAX).take(ROWS_MAX);
+    let more: Vec<String> = more.map(|rule| code(rule.id)).collect();
     if !more.is_empty() {
-        writeln!(out, "\nalso {}", more.join(", ")).expect(MEMORY);
+        out.push_str(&format!("\nalso {}\n", more.join(", ")));
     }
     out + "\n</details>\n"
 }
 
 fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n{} ({})\n", code(broken.id), code(&broken.origin()));
-    if let Some(says) = broken
-        .rule
-        .map(|rule| &rule.says)
-        .filter(|says| !says.is_empty())
-    {
-        writeln!(out, "\n{}", code(says)).expect(MEMORY);
+    if let Some(says) = broken.says() {
+        out.push_str(&format!("\n{}\n", code(says)));
     }
     for finding in broken.findings.iter().take(FINDINGS_MAX) {
-        write!(out, "\n- {}\n\n", code(&finding.message)).expect(MEMORY);
+        out.push_str(&format!("\n- {}\n\n", code(&finding.message)));
         let mut without_diff = (*finding).clone();
         let diff = std::mem::take(&mut without_diff.diff);
         out += &fenced("text", &view::describe(record, &without_diff));
@@ -164,7 +146,7 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
     let more = broken.findings.len().saturating_sub(FINDINGS_MAX);
     if more > 0 {
         let more = view::count(more, "more finding");
-        writeln!(out, "\n{more} of this rule in the other reports").expect(MEMORY);
+        out.push_str(&format!("\n{more} of this rule in the other reports\n"));
     }
     out
 }
@@ -178,7 +160,10 @@ fn archive_counts(record: &RunRecord, out: &mut String) {
     out.push_str("\n### Archive\n\n| kind and version | documents | rejected |\n|---|---|---|\n");
     for row in counts.documents.iter().take(ARCHIVE_ROWS_MAX) {
         let kind = cell(&archive::name(&row.kind, &row.version));
-        writeln!(out, "| {kind} | {} | {} |", row.documents, row.rejected).expect(MEMORY);
+        out.push_str(&format!(
+            "| {kind} | {} | {} |\n",
+            row.documents, row.rejected
+        ));
     }
     let rules = archive::by_rule(counts);
     if !rules.is_empty() {
@@ -187,7 +172,10 @@ fn archive_counts(record: &RunRecord, out: &mut String) {
     for row in rules.iter().take(ARCHIVE_ROWS_MAX) {
         let kind = cell(&archive::name(row.kind, row.version));
         let (rule, days) = (cell(row.rule), cell(&row.span()));
-        writeln!(out, "| {} | {rule} | {kind} | {days} |", row.findings).expect(MEMORY);
+        out.push_str(&format!(
+            "| {} | {rule} | {kind} | {days} |\n",
+            row.findings
+        ));
     }
     let rows = counts.documents.len().max(rules.len());
     if rows > ARCHIVE_ROWS_MAX {
@@ -206,23 +194,14 @@ fn undecided(record: &RunRecord, out: &mut String) {
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
-        writeln!(
-            out,
-            "| {} | {} | {} |",
+        out.push_str(&format!(
+            "| {} | {} | {} |\n",
             cell(&text::excerpt(&advice, 200)),
             ids.len(),
             cell(first)
-        )
-        .expect(MEMORY);
+        ));
     }
-    if groups.len() > ROWS_MAX {
-        writeln!(
-            out,
-            "\n{} in the other reports",
-            view::count(groups.len() - ROWS_MAX, "more reason")
-        )
-        .expect(MEMORY);
-    }
+    out.push_str(&more(groups.len(), ROWS_MAX, "more reason"));
 }
 
 fn waivers(record: &RunRecord, out: &mut String) {
@@ -231,15 +210,13 @@ fn waivers(record: &RunRecord, out: &mut String) {
     }
     out.push_str("\n### Waived\n\n| rule | reason | findings | until |\n|---|---|---|---|\n");
     for waiver in record.waivers.iter().take(ROWS_MAX) {
-        writeln!(
-            out,
-            "| {} | {} | {} | {} |",
+        out.push_str(&format!(
+            "| {} | {} | {} | {} |\n",
             cell(&waiver.rule),
             cell(&waiver.reason),
             waiver.findings,
             cell(&waiver.expires)
-        )
-        .expect(MEMORY);
+        ));
     }
 }
 
@@ -248,52 +225,51 @@ fn open_points(record: &RunRecord, out: &mut String) {
         return;
     }
     let count = view::count(record.open_points.len(), "unspecified point");
-    writeln!(out, "\n<details><summary>{count} observed</summary>\n").expect(MEMORY);
+    out.push_str(&format!(
+        "\n<details><summary>{count} observed</summary>\n\n"
+    ));
     out.push_str("| unspecified | observed |\n|---|---|\n");
     for (at, point) in record.open_points.iter().enumerate() {
         let (mut observed, shapes) = points::observed(&point.observed);
         observed.extend(shapes);
         let observed: Vec<_> = observed.iter().map(|one| cell(one)).collect();
         if out.len() > TAIL_BYTES_MAX {
-            let more = view::count(record.open_points.len() - at, "more unspecified point");
-            writeln!(out, "\n{more} in the other reports").expect(MEMORY);
+            out.push_str(&more(
+                record.open_points.len(),
+                at,
+                "more unspecified point",
+            ));
             break;
         }
-        let says = if point.says.is_empty() {
-            &point.id
-        } else {
-            &point.says
+        let says = match point.says.as_str() {
+            "" => &point.id,
+            says => says,
         };
-        writeln!(
-            out,
-            "| {} | {} |",
+        out.push_str(&format!(
+            "| {} | {} |\n",
             cell(&text::excerpt(says, 200)),
             observed.join(", ")
-        )
-        .expect(MEMORY);
+        ));
     }
     out.push_str("\n</details>\n");
 }
 
 /// Settings of the run.
 fn about(record: &RunRecord, settings: Settings, out: &mut String) {
+    let command = match record.invocation.as_str() {
+        "" => "–".to_owned(),
+        command => cell(command),
+    };
     let facts = [
         ("rules", tally::whole(record, settings).words()),
         ("exchanges", record.summary.exchanges.to_string()),
         ("seed", record.seed.to_string()),
         ("rulebook", cell(&record.rulebook.digest)),
-        (
-            "command",
-            if record.invocation.is_empty() {
-                "–".to_owned()
-            } else {
-                cell(&record.invocation)
-            },
-        ),
+        ("command", command),
     ];
     out.push_str("\n| | |\n|---|---|\n");
     for (label, value) in facts {
-        writeln!(out, "| {label} | {value} |").expect(MEMORY);
+        out.push_str(&format!("| {label} | {value} |\n"));
     }
 }
 
@@ -348,7 +324,7 @@ fn longest_run(text: &str) -> usize {
 mod tests {
     use super::*;
     use crate::Format;
-    use crate::sample::{HOSTILE, every_text_is, sample};
+    use crate::sample::{HOSTILE, assert_contains, every_text_is, sample};
 
     fn rendered(record: &RunRecord) -> String {
         Format::Markdown.render(record, Settings::default())
@@ -357,19 +333,20 @@ mod tests {
     #[test]
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
-        for part in [
-            "## not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
-            "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
-            "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
-            "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",
-            "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
-            "| rules | 1 pass · 1 broken · 1 warning",
-            "\n  ```diff\n  --- expected\n  +++ actual\n",
-            "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
-            "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
-        ] {
-            assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
-        }
+        assert_contains(
+            &markdown,
+            &[
+                "## not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
+                "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
+                "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
+                "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",
+                "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
+                "| rules | 1 pass · 1 broken · 1 warning",
+                "\n  ```diff\n  --- expected\n  +++ actual\n",
+                "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
+                "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
+            ],
+        );
     }
 
     #[test]
@@ -377,12 +354,13 @@ mod tests {
         let mut record = sample();
         record.archive = Some(crate::sample::archive());
         let markdown = rendered(&record);
-        for part in [
-            "| `events/MessageSent 2` | 1200 | 5 |\n",
-            "| 5 | `events/message-sent/body` | `events/MessageSent 2` | `2026-01-30 to 2026-02-01` |\n",
-        ] {
-            assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
-        }
+        assert_contains(
+            &markdown,
+            &[
+                "| `events/MessageSent 2` | 1200 | 5 |\n",
+                "| 5 | `events/message-sent/body` | `events/MessageSent 2` | `2026-01-30 to 2026-02-01` |\n",
+            ],
+        );
     }
 
     /// The rest of a line without its `CommonMark` code spans.

@@ -45,6 +45,14 @@ fn read(texts: &[&str]) -> RunRecord {
     serde_json::from_value(Value::Object(fields)).expect("a record")
 }
 
+/// Fails if a report lacks one of the parts.
+#[track_caller]
+pub(super) fn assert_contains(report: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(report.contains(part), "{part}\nis missing in\n{report}");
+    }
+}
+
 /// Texts that attack readers of a report; each format is tested with all of them.
 pub(super) const HOSTILE: [&str; 14] = [
     "\u{1b}[2J\u{1b}]52;c;Zm9v\u{7}\u{9b}31m\u{8}\r\0",

@@ -149,23 +149,19 @@ impl Tests {
 /// Why a statement is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// It is a signed envelope.
     #[error(
         "this is a signed envelope: check its signature with the tool that signed it, then give its payload \
          (`jq -r .payload ENVELOPE | base64 -d > statement.json`)"
     )]
     Envelope,
-    /// Another format.
     #[error("expected an in-toto statement from `--report statement=PATH`: {0}")]
     Shape(#[from] serde_json::Error),
-    /// Another type of statement or predicate.
     #[error("expected {field} `{expected}`, got `{found}`")]
     Kind {
         field: &'static str,
         expected: &'static str,
         found: String,
     },
-    /// A digest is missing.
     #[error("expected a {SHA256} digest of the {0}, got none")]
     Digest(&'static str),
 }

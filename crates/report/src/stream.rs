@@ -2,7 +2,7 @@
 //!
 //! Consumers receive events only from [`Stream`].
 
-use super::texts::redact_event;
+use super::texts::redact;
 use conformant_base::redact::Redactor;
 use conformant_record::{RunEvent, RunRecord};
 
@@ -28,29 +28,22 @@ impl<'a> Stream<'a> {
 
     /// Sends one event.
     pub fn send(&mut self, mut event: RunEvent) {
-        redact_event(&mut event, self.redactor);
-        for consumer in &mut self.consumers {
-            consumer.event(&event);
-        }
+        redact(&mut event, self.redactor);
+        self.deliver(&event);
     }
-}
 
-/// Stores the final record for formats that are written at the end.
-#[derive(Debug, Default)]
-pub struct Keep {
-    pub record: Option<RunRecord>,
-}
+    /// Sends the finished record, and returns it redacted, for formats that are written at the end.
+    pub fn finish(mut self, mut record: RunRecord) -> RunRecord {
+        redact(&mut record, self.redactor);
+        self.deliver(&RunEvent::Finished {
+            record: Box::new(record.clone()),
+        });
+        record
+    }
 
-impl Consumer for Keep {
-    fn event(&mut self, event: &RunEvent) {
-        match event {
-            RunEvent::Started { .. }
-            | RunEvent::ScenarioBegan { .. }
-            | RunEvent::ScenarioPlayed { .. }
-            | RunEvent::Waiting { .. }
-            | RunEvent::Alive { .. }
-            | RunEvent::ScenarioEnded { .. } => {}
-            RunEvent::Finished { record } => self.record = Some((**record).clone()),
+    fn deliver(&mut self, event: &RunEvent) {
+        for consumer in &mut self.consumers {
+            consumer.event(event);
         }
     }
 }
@@ -60,17 +53,28 @@ mod tests {
     use super::*;
     use crate::sample::every_text_is;
 
+    /// The events that a consumer received.
+    #[derive(Default)]
+    struct Received(String);
+
+    impl Consumer for Received {
+        fn event(&mut self, event: &RunEvent) {
+            self.0 += &format!("{event:?}");
+        }
+    }
+
     #[test]
     fn no_consumer_sees_a_secret() {
         let redactor = Redactor::new(["hunter2-hunter2"]);
-        let (mut first, mut second) = (Keep::default(), Keep::default());
+        let (mut first, mut second) = (Received::default(), Received::default());
         let mut stream = Stream::new(&redactor, vec![&mut first, &mut second]);
-        stream.send(RunEvent::Finished {
-            record: Box::new(every_text_is("x hunter2-hunter2")),
-        });
-        for kept in [first, second] {
-            assert!(!format!("{kept:?}").contains("hunter2"));
-            assert_eq!(kept.record.unwrap().rules[0].id, "x [redacted]");
+        let id = "y hunter2-hunter2".to_owned();
+        stream.send(RunEvent::ScenarioBegan { id });
+        let record = stream.finish(every_text_is("x hunter2-hunter2"));
+        assert_eq!(record.rules[0].id, "x [redacted]");
+        for Received(events) in [first, second] {
+            assert!(!events.contains("hunter2"));
+            assert!(events.contains("\"y [redacted]\"") && events.contains("\"x [redacted]\""));
         }
     }
 }

@@ -5,71 +5,176 @@ use super::view::{self, Effect};
 use conformant_base::source::Document;
 use conformant_record::{Asked, RuleResult, RunRecord, Verdict};
 use std::collections::BTreeMap;
+use std::ops::Index;
 
-/// Results of one service, or of all.
+/// The verdict of a rule, with the effect of a broken one; in display order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Passed,
+    Broken,
+    Warned,
+    Advised,
+    Waived,
+    Inconclusive,
+    Error,
+    NotJudged,
+    NotApplicable,
+    Open,
+}
+
+/// How reports write a state.
+pub(super) struct Shown {
+    /// The class of a part of a bar.
+    pub(super) class: &'static str,
+    /// The first character of a line in a list.
+    pub(super) sign: char,
+    /// The class of a cell.
+    pub(super) cell: &'static str,
+    pub(super) word: &'static str,
+}
+
+impl State {
+    const ALL: [Self; 10] = [
+        Self::Passed,
+        Self::Broken,
+        Self::Warned,
+        Self::Advised,
+        Self::Waived,
+        Self::Inconclusive,
+        Self::Error,
+        Self::NotJudged,
+        Self::NotApplicable,
+        Self::Open,
+    ];
+
+    pub(super) fn of(rule: &RuleResult, settings: Settings) -> Self {
+        match (rule.verdict, Effect::of_rule(rule, settings)) {
+            (Verdict::Fail, Effect::Warns) => Self::Warned,
+            (Verdict::Fail, Effect::Advises) => Self::Advised,
+            (verdict, _) => verdict.into(),
+        }
+    }
+
+    pub(super) fn shown(self) -> Shown {
+        let (class, sign, cell, word) = match self {
+            Self::Passed => ("pass", '+', "", "pass"),
+            Self::Broken => ("fail", 'x', "f", "broken"),
+            Self::Warned => ("warn", '!', "w", "warning"),
+            Self::Advised => ("advice", '*', "d", "to clients"),
+            Self::Waived => ("waived", 'w', "v", "waived"),
+            Self::Inconclusive => ("inconclusive", 'i', "c", "inconclusive"),
+            Self::Error => ("error", 'e', "e", "internal error"),
+            Self::NotJudged => ("not-judged", '?', "j", "not judged"),
+            Self::NotApplicable => ("not-applicable", 'n', "a", "not applicable"),
+            Self::Open => ("open", 'o', "o", "open"),
+        };
+        Shown {
+            class,
+            sign,
+            cell,
+            word,
+        }
+    }
+
+    /// The word after a number of rules.
+    pub(super) fn noun(self, count: usize) -> &'static str {
+        match (self, count) {
+            (Self::Warned, 2..) => "warnings",
+            (Self::Error, 2..) => "internal errors",
+            (Self::Open, 1) => "unspecified behavior",
+            (Self::Open, _) => "unspecified behaviors",
+            _ => self.shown().word,
+        }
+    }
+
+    fn is_undecided(self) -> bool {
+        matches!(
+            self,
+            Self::Inconclusive | Self::Error | Self::NotJudged | Self::NotApplicable
+        )
+    }
+}
+
+impl From<Verdict> for State {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Pass => Self::Passed,
+            Verdict::Fail => Self::Broken,
+            Verdict::Open => Self::Open,
+            Verdict::Inconclusive => Self::Inconclusive,
+            Verdict::NotApplicable => Self::NotApplicable,
+            Verdict::Waived => Self::Waived,
+            Verdict::Error => Self::Error,
+            Verdict::NotJudged => Self::NotJudged,
+        }
+    }
+}
+
+/// Results of one service, of a part of the rules, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) name: String,
     pub(super) target: Option<String>,
     pub(super) exchanges: Option<Asked>,
-    pub(super) passed: usize,
-    pub(super) broken: usize,
-    pub(super) warned: usize,
-    pub(super) advised: usize,
-    pub(super) waived: usize,
-    pub(super) open: usize,
-    pub(super) inconclusive: usize,
-    pub(super) error: usize,
-    pub(super) not_judged: usize,
-    pub(super) not_applicable: usize,
     pub(super) scenarios: usize,
     pub(super) scenarios_passed: usize,
+    rules: [usize; State::ALL.len()],
+}
+
+impl Index<State> for Tally {
+    type Output = usize;
+
+    fn index(&self, state: State) -> &usize {
+        &self.rules[state as usize]
+    }
 }
 
 impl Tally {
-    fn take(&mut self, rule: &RuleResult, settings: Settings) {
-        *match rule.verdict {
-            Verdict::Pass => &mut self.passed,
-            Verdict::Fail => match Effect::of_rule(rule, settings) {
-                Effect::Fails => &mut self.broken,
-                Effect::Warns => &mut self.warned,
-                Effect::Advises => &mut self.advised,
-            },
-            Verdict::Open => &mut self.open,
-            Verdict::Inconclusive => &mut self.inconclusive,
-            Verdict::NotApplicable => &mut self.not_applicable,
-            Verdict::Waived => &mut self.waived,
-            Verdict::Error => &mut self.error,
-            Verdict::NotJudged => &mut self.not_judged,
-        } += 1;
+    pub(super) fn of<'r>(
+        rules: impl IntoIterator<Item = &'r RuleResult>,
+        settings: Settings,
+    ) -> Self {
+        let mut tally = Self::default();
+        for rule in rules {
+            tally.rules[State::of(rule, settings) as usize] += 1;
+        }
+        tally
     }
 
     /// Rules with a verdict.
     pub(super) fn judged(&self) -> usize {
-        self.passed + self.broken + self.warned + self.advised + self.waived
+        let judged = [
+            State::Passed,
+            State::Broken,
+            State::Warned,
+            State::Advised,
+            State::Waived,
+        ];
+        judged.map(|state| self[state]).iter().sum()
     }
 
     /// Rules that are not decided, for any reason.
     pub(super) fn undecided(&self) -> usize {
-        self.inconclusive + self.error + self.not_judged + self.not_applicable
+        let undecided = self.parts().filter(|(state, _)| state.is_undecided());
+        undecided.map(|(_, count)| count).sum()
     }
 
     /// All rules.
     pub(super) fn rules(&self) -> usize {
-        self.judged() + self.open + self.undecided()
+        self.rules.iter().sum()
     }
 
     /// `789 pass · 9 broken · 4 open (`conformant list open-points`) · 18 not decided (15 not judged, 3 inconclusive)`.
     pub(super) fn words(&self) -> String {
-        const UNDECIDED: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
         let (mut parts, mut undecided) = (Vec::new(), Vec::new());
-        for (class, word, count) in self.parts() {
-            let text = match class {
-                // Their ids are not on the screen.
-                "open" => format!("{count} open (`conformant list open-points`)"),
-                _ => format!("{count} {word}"),
+        for (state, count) in self.parts() {
+            // The ids of open points are not on the screen.
+            let text = if state == State::Open {
+                format!("{count} open (`conformant list open-points`)")
+            } else {
+                format!("{count} {}", state.noun(count))
             };
-            if UNDECIDED.contains(&class) {
+            if state.is_undecided() {
                 undecided.push(text);
             } else {
                 parts.push(text);
@@ -85,62 +190,16 @@ impl Tally {
         parts.join(" · ")
     }
 
-    /// Class, word and count of each verdict that occurs, in display order.
-    pub(super) fn parts(&self) -> Vec<(&'static str, &'static str, usize)> {
-        [
-            ("pass", "pass", self.passed),
-            ("fail", "broken", self.broken),
-            (
-                "warn",
-                if self.warned == 1 {
-                    "warning"
-                } else {
-                    "warnings"
-                },
-                self.warned,
-            ),
-            ("advice", "to clients", self.advised),
-            ("waived", "waived", self.waived),
-            ("inconclusive", "inconclusive", self.inconclusive),
-            (
-                "error",
-                if self.error == 1 {
-                    "internal error"
-                } else {
-                    "internal errors"
-                },
-                self.error,
-            ),
-            ("not-judged", "not judged", self.not_judged),
-            ("not-applicable", "not applicable", self.not_applicable),
-            (
-                "open",
-                if self.open == 1 {
-                    "unspecified behavior"
-                } else {
-                    "unspecified behaviors"
-                },
-                self.open,
-            ),
-        ]
-        .into_iter()
-        .filter(|(_, _, count)| *count > 0)
-        .collect()
+    /// The states that occur, with the number of their rules.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (State, usize)> {
+        let all = State::ALL.into_iter().zip(self.rules);
+        all.filter(|(_, count)| *count > 0)
     }
 }
 
 /// Totals over all services.
 pub(super) fn whole(record: &RunRecord, settings: Settings) -> Tally {
-    let mut whole = Tally::default();
-    for rule in &record.rules {
-        whole.take(rule, settings);
-    }
-    let passed = record
-        .scenarios
-        .iter()
-        .filter(|s| s.verdict == Verdict::Pass);
-    (whole.scenarios, whole.scenarios_passed) = (record.scenarios.len(), passed.count());
-    whole
+    Tally::of(&record.rules, settings)
 }
 
 /// The services of a record, by the ids of rules and scenarios: targets first, by their documents.
@@ -159,10 +218,8 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<Tally> {
     };
     let mut tallies: BTreeMap<_, Tally> = BTreeMap::new();
     for rule in &record.rules {
-        tallies
-            .entry(key(&rule.id))
-            .or_default()
-            .take(rule, settings);
+        let tally = tallies.entry(key(&rule.id)).or_default();
+        tally.rules[State::of(rule, settings) as usize] += 1;
     }
     // The scenarios of `check` are files.
     let is_service = |id: &str| {
@@ -193,14 +250,10 @@ mod tests {
         let record = sample();
         let whole = whole(&record, Settings::default());
         assert_eq!(whole.rules(), record.rules.len());
-        assert_eq!((whole.broken, whole.warned, whole.waived), (1, 1, 1));
-        assert_eq!(
-            services(&record, Settings::default())[0].rules(),
-            whole.rules()
-        );
-        assert_eq!(
-            whole.parts().iter().map(|p| p.2).sum::<usize>(),
-            whole.rules()
-        );
+        for state in [State::Broken, State::Warned, State::Waived] {
+            assert_eq!(whole[state], 1, "{state:?}");
+        }
+        let services = services(&record, Settings::default());
+        assert_eq!(services[0].rules(), whole.rules());
     }
 }

@@ -5,7 +5,8 @@
 
 use conformant_base::redact::Redactor;
 use conformant_base::text;
-use conformant_record::{RunEvent, RunRecord};
+#[cfg(test)]
+use conformant_record::RunRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -50,43 +51,15 @@ enum Shape {
 
 type Visit<'a> = &'a mut dyn FnMut(&mut String, Shape);
 
-/// Redacts every text of a record.
-pub fn redact_record(record: &mut RunRecord, redactor: &Redactor) {
-    *record = visited("", record, &mut |text, _| redactor.redact_in_place(text));
-}
-
-/// Redacts every text of an event.
-pub fn redact_event(event: &mut RunEvent, redactor: &Redactor) {
-    let visit: Visit = &mut |text, _| redactor.redact_in_place(text);
-    match event {
-        RunEvent::Started {
-            scenarios: _,
-            targets,
-        } => *targets = visited("targets", targets, visit),
-        RunEvent::ScenarioBegan { id } | RunEvent::ScenarioPlayed { id, verdict: _ } => {
-            visit(id, Shape::Line);
-        }
-        RunEvent::Waiting { service, why } => {
-            visit(service, Shape::Line);
-            visit(why, Shape::Line);
-        }
-        RunEvent::Alive { seconds: _ } => {}
-        RunEvent::ScenarioEnded {
-            result,
-            findings,
-            exchanges: _,
-        } => {
-            *result = visited("", result, visit);
-            *findings = visited("", findings, visit);
-        }
-        RunEvent::Finished { record } => redact_record(record, redactor),
-    }
+/// Redacts every text of a record, of a part of it, or of an event.
+pub fn redact<T: Serialize + DeserializeOwned>(value: &mut T, redactor: &Redactor) {
+    *value = visited(value, &mut |text, _| redactor.redact_in_place(text));
 }
 
 /// A record, or a part of it, with every text escaped for display; single lines stay single.
 #[must_use]
 pub fn escaped<T: Serialize + DeserializeOwned>(record: &T) -> T {
-    visited("", record, &mut |text, shape| {
+    visited(record, &mut |text, shape| {
         let escaped = match shape {
             Shape::Line => text::escape_line(text),
             Shape::Block => text::escape(text),
@@ -100,13 +73,13 @@ pub fn escaped<T: Serialize + DeserializeOwned>(record: &T) -> T {
 /// A record in which every text is the given one.
 #[cfg(test)]
 pub(super) fn replaced(record: &RunRecord, replacement: &str) -> RunRecord {
-    visited("", record, &mut |text, _| replacement.clone_into(text))
+    visited(record, &mut |text, _| replacement.clone_into(text))
 }
 
-/// The value of this field after a visit of each of its texts.
-fn visited<T: Serialize + DeserializeOwned>(field: &str, value: &T, visit: Visit) -> T {
+/// The value after a visit of each of its texts.
+fn visited<T: Serialize + DeserializeOwned>(value: &T, visit: Visit) -> T {
     let mut tree = serde_json::to_value(value).expect("map keys are strings");
-    visit_tree(("", field), &mut tree, visit);
+    visit_tree(("", ""), &mut tree, visit);
     serde_json::from_value(tree).expect("only texts have changed")
 }
 
@@ -143,6 +116,7 @@ mod tests {
     use super::*;
     use crate::sample::{every_text_is, sample};
     use conformant_base::text::is_deceptive;
+    use conformant_record::RunEvent;
     use std::collections::BTreeSet;
 
     /// Calls `found` with the name of each field below a schema, and the schemas that its value may have.
@@ -156,13 +130,8 @@ mod tests {
                 open.extend(referred.map(|referred| &defs[referred]));
                 open.extend(value.get("items"));
                 for key in ["anyOf", "oneOf"] {
-                    open.extend(
-                        value
-                            .get(key)
-                            .and_then(Value::as_array)
-                            .into_iter()
-                            .flatten(),
-                    );
+                    let options = value.get(key).and_then(Value::as_array);
+                    open.extend(options.into_iter().flatten());
                 }
                 found(name, value);
             }
@@ -208,9 +177,9 @@ mod tests {
             scenarios: 1,
             targets: record.targets.clone(),
         };
-        redact_record(&mut record, &redactor);
-        redact_event(&mut ended, &redactor);
-        redact_event(&mut started, &redactor);
+        redact(&mut record, &redactor);
+        redact(&mut ended, &redactor);
+        redact(&mut started, &redactor);
         for shown in [
             format!("{record:?}"),
             format!("{ended:?}"),

@@ -79,17 +79,21 @@ pub(super) fn service(id: &str) -> &str {
 
 /// Findings by rule, in the record's order.
 pub(super) fn by_rule(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
-    grouped(record, |finding| &finding.rule)
+    grouped(record, |finding| &finding.rule, |_| true)
 }
 
 /// Findings by scenario.
 pub(super) fn by_scenario(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
-    grouped(record, |finding| &finding.scenario)
+    grouped(record, |finding| &finding.scenario, |_| true)
 }
 
-fn grouped(record: &RunRecord, key: impl Fn(&Finding) -> &str) -> BTreeMap<&str, Vec<&Finding>> {
+fn grouped(
+    record: &RunRecord,
+    key: impl Fn(&Finding) -> &str,
+    is_wanted: impl Fn(&&Finding) -> bool,
+) -> BTreeMap<&str, Vec<&Finding>> {
     let mut groups: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in &record.findings {
+    for finding in record.findings.iter().filter(is_wanted) {
         groups.entry(key(finding)).or_default().push(finding);
     }
     groups
@@ -107,10 +111,6 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    pub(super) fn most_severe(self, other: Self) -> Self {
-        self.min(other)
-    }
-
     /// The first word of a line about it.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -146,16 +146,21 @@ pub(super) struct Broken<'a> {
     pub(super) effect: Effect,
 }
 
-impl Broken<'_> {
+impl<'a> Broken<'a> {
+    /// The sentence of the rule.
+    pub(super) fn says(&self) -> Option<&'a str> {
+        let says = self.rule.map(|rule| rule.says.as_str());
+        says.filter(|says| !says.is_empty())
+    }
+
     /// `must, D3 "Execution (FN)", line 37`, or only the level.
     pub(super) fn origin(&self) -> String {
         match self.rule {
             Some(rule) => format!("{}, {}", rule.level.word(), rule.source),
-            None => self
-                .findings
-                .first()
-                .map(|f| f.level.word().to_owned())
-                .unwrap_or_default(),
+            None => {
+                let first = self.findings.first();
+                first.map_or_else(String::new, |first| first.level.word().to_owned())
+            }
         }
     }
 }
@@ -167,27 +172,21 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
         .iter()
         .map(|rule| (rule.id.as_str(), rule))
         .collect();
-    let mut all: Vec<Broken> = by_rule(record)
-        .into_iter()
-        .map(|(id, mut findings)| {
-            findings.retain(|finding| finding.waived.is_empty());
-            (id, findings)
-        })
-        .filter(|(_, findings)| !findings.is_empty())
+    let unwaived = grouped(record, |f| &f.rule, |f| f.waived.is_empty()).into_iter();
+    let mut all: Vec<Broken> = unwaived
         .map(|(id, findings)| Broken {
             id,
             rule: rules.get(id).copied(),
             effect: findings
                 .iter()
                 .map(|f| Effect::of_finding(f, settings))
-                .reduce(Effect::most_severe)
+                .min()
                 .unwrap_or(Effect::Warns),
             findings,
         })
         .filter(|broken| {
-            broken
-                .rule
-                .is_none_or(|rule| rule.verdict != Verdict::Waived)
+            let rule = broken.rule;
+            rule.is_none_or(|rule| rule.verdict != Verdict::Waived)
         })
         .collect();
     all.sort_by_key(|broken| broken.effect);
@@ -196,12 +195,7 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
 
 /// Waived findings by rule.
 pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
-    let mut groups = by_rule(record);
-    for findings in groups.values_mut() {
-        findings.retain(|finding| !finding.waived.is_empty());
-    }
-    groups.retain(|_, findings| !findings.is_empty());
-    groups
+    grouped(record, |f| &f.rule, |f| !f.waived.is_empty())
 }
 
 /// Ids of rules that are not decided, by verdict and reason.

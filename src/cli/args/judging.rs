@@ -1,31 +1,23 @@
 //! Arguments of the commands that judge, and of those that read stored runs.
 
 use super::super::completing;
-use super::{ListFormat, OutputArgs, Specs};
+use super::{ListFormat, OutputArgs, Specs, TargetArgs};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// `conformant run`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug)]
 pub struct RunArgs {
-    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
-    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
-    pub config: Option<PathBuf>,
-    /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow.
-    #[arg(long = "target", value_name = "SERVICE=URL")]
-    pub targets: Vec<String>,
+    #[command(flatten)]
+    pub on: TargetArgs,
     /// Judge the built-in reference, whatever the configuration names.
     #[arg(long, conflicts_with_all = ["targets", "require_target"])]
     pub reference: bool,
     /// Exit 2 if no target is configured [default: where CI is set].
     #[arg(long)]
     pub require_target: bool,
-    /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
-    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
-    pub hooks: Option<String>,
     /// Run only this service.
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<String>,
@@ -35,10 +27,6 @@ pub struct RunArgs {
     /// Add scenarios from DIR/SERVICE/TOPIC.yaml.
     #[arg(long, value_name = "DIR")]
     pub scenarios: Option<PathBuf>,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-    /// Reports and console output.
     #[command(flatten)]
     pub output: OutputArgs,
     /// Accept the failures that this file lists, each with a reason and an expiry date.
@@ -100,9 +88,6 @@ pub struct RunArgs {
     /// Print the requests of each scenario and send nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// The targets are those of a stored run, so that unused variables need no hint.
-    #[arg(skip)]
-    pub is_of_stored_run: bool,
     /// Report where the time went on a live target, and the shortest possible run time.
     #[arg(long)]
     pub timings: bool,
@@ -144,7 +129,6 @@ pub enum Forge {
     None,
 }
 
-/// `conformant init`.
 #[derive(Args, Debug)]
 pub struct InitArgs {
     /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow [default: ask on a terminal].
@@ -169,30 +153,18 @@ pub struct InitArgs {
     pub specs: Specs,
 }
 
-/// `conformant doctor`.
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
-    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
-    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
-    pub config: Option<PathBuf>,
-    /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow.
-    #[arg(long = "target", value_name = "SERVICE=URL")]
-    pub targets: Vec<String>,
-    /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
-    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
-    pub hooks: Option<String>,
+    #[command(flatten)]
+    pub on: TargetArgs,
     /// Call each hook that declares a harmless call, and check its result.
     #[arg(long)]
     pub probe: bool,
     /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
 }
 
-/// `conformant baseline`.
 #[derive(Args, Debug)]
 pub struct BaselineArgs {
     /// Record of the run, from `run --report json=PATH`.
@@ -225,7 +197,6 @@ pub enum Rerun {
     LastFailed,
 }
 
-/// `conformant serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen on this port; 0 selects a free one.
@@ -280,7 +251,6 @@ pub struct ServeArgs {
     /// Judge the requests of clients, report each finding at once, and set the exit code.
     #[arg(long, value_enum, value_name = "SIDE")]
     pub judge: Option<OfClients>,
-    /// Reports (with --judge) and console output.
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -304,7 +274,6 @@ pub enum Side {
     Responses,
 }
 
-/// `conformant proxy`.
 #[derive(Args, Debug)]
 pub struct ProxyArgs {
     /// Forward `/SERVICE` to this base URL; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow.
@@ -328,26 +297,17 @@ pub struct ProxyArgs {
     /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     pub config: Option<PathBuf>,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
-    /// Reports and console output.
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// `conformant explore`.
 #[derive(Args, Debug)]
+#[command(mut_arg("targets", |arg| arg.help("Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow [default: the reference]")))]
 pub struct ExploreArgs {
-    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
-    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
-    pub config: Option<PathBuf>,
-    /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow [default: the reference].
-    #[arg(long = "target", value_name = "SERVICE=URL")]
-    pub targets: Vec<String>,
-    /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
-    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
-    pub hooks: Option<String>,
+    #[command(flatten)]
+    pub on: TargetArgs,
     /// Explore only this service.
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<String>,
@@ -369,15 +329,10 @@ pub struct ExploreArgs {
     /// Run N sequences in parallel [default: 2].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
 }
 
-/// `conformant selftest`.
 #[derive(Args, Debug)]
 pub struct SelftestArgs {
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
     /// Try only faults and variations whose id matches; `*` matches any text.
@@ -400,7 +355,6 @@ pub struct SelftestArgs {
     pub jobs: Option<usize>,
 }
 
-/// `conformant check`.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// Files to judge, also compressed with gzip or zstd; folders and patterns (`*`) are expanded, `-` is standard input.
@@ -436,15 +390,12 @@ pub struct CheckArgs {
     /// Write rejected lines to a new file in DIR as NDJSON, with their findings and their original file and line.
     #[arg(long, value_name = "DIR")]
     pub set_aside: Option<PathBuf>,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
-    /// Reports and console output.
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// `conformant compare`.
 #[derive(Args, Debug)]
 pub struct CompareArgs {
     /// Record of the first run, from `run --report json=FILE`.
@@ -461,13 +412,11 @@ pub struct CompareArgs {
     pub fail_on_new: bool,
 }
 
-/// `conformant judge`.
 #[derive(Args, Debug)]
 pub struct JudgeArgs {
     /// Record of the run, or its evidence from `run --keep-evidence`.
     #[arg(value_name = "RUN.json|FILE")]
     pub run: PathBuf,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
     /// Accept the failures that this file lists, each with a reason and an expiry date.
@@ -476,12 +425,10 @@ pub struct JudgeArgs {
     /// Exit 1 if a service or feature that this file claims was not judged.
     #[arg(long, value_name = "FILE")]
     pub claims: Option<PathBuf>,
-    /// Reports and console output.
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// `conformant verify`.
 #[derive(Args, Debug)]
 pub struct VerifyStatementArgs {
     /// The statement, from `--report statement=FILE`.
@@ -496,12 +443,10 @@ pub struct VerifyStatementArgs {
     /// Accept the failures that the run accepted: its waivers file.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
 
-/// `conformant report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// Records of the implementations, from `run --report json=FILE`.
@@ -510,12 +455,10 @@ pub struct ReportArgs {
     /// Write index.html and matrix.md to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
 
-/// `conformant history`.
 #[derive(Args, Debug)]
 pub struct HistoryArgs {
     /// Folder of `run --history`.
@@ -529,7 +472,6 @@ pub struct HistoryArgs {
     pub format: ListFormat,
 }
 
-/// `conformant merge`.
 #[derive(Args, Debug)]
 pub struct MergeArgs {
     /// Records of the parts.
@@ -538,10 +480,8 @@ pub struct MergeArgs {
     /// Exit 1 if a service or feature that this file claims was not judged.
     #[arg(long, value_name = "FILE")]
     pub claims: Option<PathBuf>,
-    /// The rulebook, for `--claims`.
     #[command(flatten)]
     pub specs: Specs,
-    /// Reports and console output of the whole run.
     #[command(flatten)]
     pub output: OutputArgs,
 }

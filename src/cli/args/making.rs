@@ -8,7 +8,6 @@ use clap_complete::engine::ArgValueCompleter;
 use conformant_rulebook::Compatibility;
 use std::path::PathBuf;
 
-/// `conformant fixtures`.
 #[derive(Debug, Subcommand)]
 pub enum FixturesCommand {
     /// Write seeded documents: valid ones, and with --invalid ones that each break one rule.
@@ -32,7 +31,6 @@ pub enum FixtureFormat {
     SeedData,
 }
 
-/// `conformant fixtures generate`.
 #[derive(Args, Debug)]
 pub struct GenerateArgs {
     /// Generate SERVICE/RESOURCE (`[]` for a list page), SERVICE/OPERATION for a request body, events/NAME/VERSION
@@ -60,12 +58,10 @@ pub struct GenerateArgs {
     /// Write with N threads [default: one for each processor].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
 
-/// `conformant fixtures verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
     /// Folder of the set.
@@ -74,7 +70,6 @@ pub struct VerifyArgs {
     /// Check valid fixtures of other versions against this one, such as MessageSent/5; once for each version in use.
     #[arg(long, value_name = "EVENT/VERSION")]
     pub against: Vec<String>,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
@@ -110,7 +105,6 @@ pub enum ExportFormat {
     Postman,
 }
 
-/// `conformant fixtures export`.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     /// Set the format.
@@ -125,12 +119,10 @@ pub struct ExportArgs {
     /// Set the seed; the same seed gives the same bytes.
     #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
     pub seed: u64,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
 
-/// `conformant specs`.
 #[derive(Debug, Subcommand)]
 pub enum SpecsCommand {
     /// Write all files of the embedded rulebook, for `--specs DIR`.
@@ -141,7 +133,6 @@ pub enum SpecsCommand {
     },
 }
 
-/// `conformant token`.
 #[derive(Args, Debug)]
 pub struct TokenArgs {
     /// Print the text of the QR code instead of the token, and draw the code on a terminal.
@@ -182,7 +173,6 @@ pub enum ContentArg {
     Closed,
 }
 
-/// `conformant diff`.
 #[derive(Args, Debug)]
 pub struct DiffArgs {
     /// Older version: a representation such as MessageSent/4, a rulebook folder, a git revision such as main or main:specs,
@@ -202,7 +192,6 @@ pub struct DiffArgs {
     /// says, open].
     #[arg(long, value_enum)]
     pub content: Option<ContentArg>,
-    /// The rulebook with the representations.
     #[command(flatten)]
     pub specs: Specs,
     /// Accept the breaking changes that this file lists, each with a reason.
@@ -219,10 +208,8 @@ pub struct DiffArgs {
     pub reports: Vec<String>,
 }
 
-/// `conformant events`.
 #[derive(Args, Debug)]
 pub struct EventsArgs {
-    /// Subcommand.
     #[command(subcommand)]
     pub command: EventsCommand,
 }

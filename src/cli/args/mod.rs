@@ -105,6 +105,22 @@ pub struct Specs {
     pub specs: Option<PathBuf>,
 }
 
+/// What is judged, from the configuration and from flags.
+#[derive(Args, Clone, Debug)]
+pub struct TargetArgs {
+    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow.
+    #[arg(long = "target", value_name = "SERVICE=URL")]
+    pub targets: Vec<String>,
+    /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
+    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
+    pub hooks: Option<String>,
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
@@ -142,10 +158,8 @@ pub struct ConsoleArgs {
 /// Reports, console output and what counts as a failure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OutputArgs {
-    /// Reports.
     #[command(flatten)]
     pub reports: Reports,
-    /// Console.
     #[command(flatten)]
     pub console: ConsoleArgs,
     /// Also fail on findings of level `should`.
@@ -153,13 +167,11 @@ pub struct OutputArgs {
     pub strict: bool,
 }
 
-/// `conformant explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
     /// Id of a rule, unspecified behavior, fault, variation, operation, scenario, hook, type, event, setting or cause.
     #[arg(add = ArgValueCompleter::new(completing::explainable))]
     pub id: String,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
@@ -191,7 +203,6 @@ pub enum ListFormat {
     Json,
 }
 
-/// `conformant list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
     /// What to list.
@@ -202,18 +213,15 @@ pub struct ListArgs {
     /// List only ids that match; `*` matches any text.
     #[arg(long = "filter", value_name = "GLOB")]
     pub filters: Vec<String>,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
 }
 
-/// `conformant trace`.
 #[derive(Args, Debug)]
 pub struct TraceArgs {
     /// Folder with the documents.
     #[arg(value_name = "DIR")]
     pub documents: PathBuf,
-    /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
     /// Write documents.lock again from the citations of the rulebook; entries classified by hand are kept.
@@ -242,21 +250,18 @@ pub enum SchemaName {
     Manifest,
 }
 
-/// `conformant schema`.
 #[derive(Args, Debug)]
 pub struct SchemaArgs {
     /// File format.
     pub name: SchemaName,
 }
 
-/// `conformant completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
     /// Shell.
     pub shell: clap_complete::Shell,
 }
 
-/// `conformant man`.
 #[derive(Args, Debug)]
 pub struct ManArgs {
     /// Write a page for each command into this folder.

@@ -5,6 +5,7 @@
 use super::error::ConfigError;
 use super::file::AccountEntry;
 use super::reader::Reader;
+use super::targets::ConfiguredText;
 use conformant_base::http::{Headers, Request};
 use conformant_base::redact::is_secret_header;
 use conformant_engine::request::authorize;
@@ -67,56 +68,33 @@ impl Reader {
 
     fn account(&mut self, service: &str, entry: &AccountEntry, target: &Target) -> Option<Target> {
         let at = |key: &str| format!("accounts.{service}.{key}");
-        let is_plain = |field: &str| !is_secret_header(field);
+        let plain = |headers: &[(String, String)]| -> Vec<(String, String)> {
+            let plain = headers.iter().filter(|(field, _)| !is_secret_header(field));
+            plain.cloned().collect()
+        };
         let mut other = Target {
-            headers: target
-                .headers
-                .iter()
-                .filter(|(field, _)| is_plain(field))
-                .cloned()
-                .collect(),
+            headers: plain(&target.headers),
             ..Target::default()
         };
         let mut shell = Shell {
-            headers: target
-                .shell
-                .headers
-                .iter()
-                .filter(|(field, _)| is_plain(field))
-                .cloned()
-                .collect(),
+            headers: plain(&target.shell.headers),
             options: target.shell.options.clone(),
             ..Shell::default()
         };
-        let mut set = |other: &mut Target, field: &str, value: String, text: String| {
-            other
-                .headers
-                .retain(|(name, _)| !name.eq_ignore_ascii_case(field));
-            shell
-                .headers
-                .retain(|(name, _)| !name.eq_ignore_ascii_case(field));
-            other.headers.push((field.to_owned(), value));
-            shell.headers.push((field.to_owned(), text));
-        };
-        for (field, text) in &entry.headers {
-            let at = at(&format!("headers.{field}"));
-            let value = self.fill_secret(&at, text);
-            if is_secret_header(field) {
-                self.secrets.push(value.clone());
-                self.warn_of_secret(&at, text);
-            }
-            set(&mut other, field, value, text.clone());
-        }
+        let mut own = self.headers(&format!("accounts.{service}"), &entry.headers);
         if let Some(text) = &entry.bearer {
-            let token = self.secret(&at("bearer"), text)?;
-            set(
-                &mut other,
-                "Authorization",
-                format!("Bearer {token}"),
-                format!("Bearer {text}"),
-            );
+            let value = self.secret(&at("bearer"), text)?;
+            let text = text.clone();
+            own.push(ConfiguredText { value, text }.into_bearer());
         }
-        let has_own_fields = !entry.headers.is_empty() || entry.bearer.is_some();
+        let has_own_fields = !own.is_empty();
+        for (field, ConfiguredText { value, text }) in own {
+            for headers in [&mut other.headers, &mut shell.headers] {
+                headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&field));
+            }
+            other.headers.push((field.clone(), value));
+            shell.headers.push((field, text));
+        }
         match (&entry.username, &entry.password) {
             (Some(username), Some(password)) => {
                 let name = self.fill(&at("username"), username);

@@ -8,7 +8,6 @@
 /// Lets `serve` and `--hooks` agree on a token for the control plane.
 pub(in crate::cli) const CONTROL_TOKEN: &str = "CONFORMANT_CONTROL_TOKEN";
 
-/// A variable of the environment.
 pub(in crate::cli) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

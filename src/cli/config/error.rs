@@ -10,16 +10,13 @@ use conformant_rulebook::service::ServiceIndex;
 /// An error in a configuration; completes "failed to read the configuration: …".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConfigError {
-    /// A target with an unknown service name.
     #[error("targets.{name}: no such service; known are {known}")]
     Service { name: String, known: String },
-    /// A target without a URL.
     #[error(
         "targets.{service}: no url; write it in conformant.yaml, set CONFORMANT_{upper}_URL or give --target {service}=URL",
         upper = .service.to_uppercase()
     )]
     NoUrl { service: String },
-    /// An invalid URL.
     #[error(
         "{at}: {}: {source}{}{}",
         without_query(url),
@@ -27,68 +24,49 @@ pub(super) enum ConfigError {
         scheme_for(url)
     )]
     Url {
-        /// The key or the flag.
         at: String,
         url: String,
         source: UrlError,
     },
-    /// An invalid address of the callback listener.
     #[error(
         "callbacks.listen: invalid address `{address}`: expected ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)"
     )]
     Listen { address: String },
-    /// An invalid flag for the address of a service.
     #[error(transparent)]
     Flag(#[from] AddressError),
-    /// Invalid certificates or proxies for all targets.
     #[error(transparent)]
     Reach(#[from] ReachError),
-    /// The same for one target.
     #[error("targets.{service}.{source}")]
     ReachOf { service: String, source: ReachError },
-    /// A command that prints no token.
     #[error("targets.{service}.credentials.command: {source}")]
     Token {
         service: String,
         source: BearerError,
     },
-    /// A user name without a password.
     #[error(
         "targets.{service}.username: a username without a password; set CONFORMANT_{upper}_PASSWORD or write ${{NAME}}",
         upper = .service.to_uppercase()
     )]
     NoPassword { service: String },
-    /// A password without a user name.
     #[error("targets.{service}.password: a password without a username")]
     NoUsername { service: String },
-    /// A second account for a service without a target.
     #[error("accounts.{service}: targets.{service} is not configured")]
     AccountOfNone { service: String },
-    /// A second account without complete credentials.
     #[error(
         "accounts.{service}: incomplete credentials: expected `username` and `password`, `bearer`, or `headers`"
     )]
     AccountWithout { service: String },
-    /// A second account that is the first one.
     #[error(
         "accounts.{service}: these are the credentials of targets.{service}; name those of another account"
     )]
     SameAccount { service: String },
-    /// A variable that is not set.
     // A field before a colon would be redacted with the rest: `Authorization: …`. The same below.
     #[error("the environment has no {name}, which {at} names")]
-    Unset {
-        /// The key that names it.
-        at: String,
-        name: String,
-    },
-    /// A variable without its closing brace.
+    Unset { at: String, name: String },
     #[error("`${{{name}` at {at} is not closed: write `${{{name}}}`")]
     Unclosed { at: String, name: String },
-    /// A variable that is empty.
     #[error("{text} at {at} is empty; set it to the value that the service expects")]
     Empty { at: String, text: String },
-    /// A phone number in another form than E.164.
     #[error(
         "{at}: invalid phone number `{value}`: expected E.164, such as `{example}` (in quotes)"
     )]
@@ -97,39 +75,27 @@ pub(super) enum ConfigError {
         value: String,
         example: String,
     },
-    /// A secret in the configuration file.
     #[error(
         "the file contains the secret itself at {at}; write `${{{variable}}}` and set {variable} in the environment"
     )]
     Secret { at: String, variable: String },
-    /// A calling code with other characters than digits.
     #[error("people.{key}: invalid calling code `{value}`: expected digits, such as `44`")]
     CallingCode { key: &'static str, value: String },
-    /// An unknown hook.
     #[error("hooks.{name}: no such hook{help} (`conformant list hooks`)", help = help(.near.as_deref()))]
-    Hook {
-        name: String,
-        /// A similar name.
-        near: Option<String>,
-    },
-    /// A hook with no transport, or with two.
+    Hook { name: String, near: Option<String> },
     #[error("hooks.{name}: give either `command: [program, …]` or `http: {{url}}`")]
     HookTransport { name: String },
-    /// An invalid place of a result.
     #[error(
         "hooks.{name}.result: invalid JSON Pointer `{pointer}`: expected a path such as `/data/sid`"
     )]
     Pointer { name: String, pointer: String },
-    /// An invalid duration.
     #[error(
         "{at}: invalid duration `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`{}",
         with_unit(text, "s")
     )]
     Duration { at: &'static str, text: String },
-    /// An invalid size.
     #[error("limits.body: `{text}` is {source}")]
     Size { text: String, source: InvalidSize },
-    /// An invalid rate.
     #[error(
         "limits.rate: invalid rate `{text}`: expected requests per second, such as `50/s`{}",
         with_unit(text, "/s")

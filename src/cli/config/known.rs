@@ -5,12 +5,12 @@ use super::reader::open;
 use crate::cli::Failure;
 use conformant_base::http::Headers;
 use conformant_engine::settings::{Reach, Target};
+use conformant_net::transport::Limits;
 use conformant_rulebook::service::{APPLICATION, ServiceIndex};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What files can be judged against: the targets as far as that needs no credentials.
 #[derive(Debug)]
@@ -27,10 +27,8 @@ pub(in crate::cli) struct Known {
     token_reader: Option<String>,
     /// Nothing about an application is configured.
     pub is_reference: bool,
-    /// The longest that one exchange may take.
-    pub timeout: Duration,
-    /// The largest body that is read.
-    pub body_bytes_max: usize,
+    /// Limits of each exchange.
+    pub limits: Limits,
     /// Certificates and proxies on the way.
     pub reach: Reach,
     /// What must appear in no output.
@@ -119,8 +117,11 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
             Target::of_reference(token_reader, "").values
         });
     values.extend(target.values);
-    let timeout = reader.duration("limits.timeout", file.limits.timeout.as_deref(), 10);
-    let body_bytes_max = reader.bytes(file.limits.body.as_deref());
+    let limits = Limits {
+        timeout: reader.duration("limits.timeout", file.limits.timeout.as_deref(), 10),
+        body: reader.bytes(file.limits.body.as_deref()),
+        ..Limits::default()
+    };
     let secrets = reader.finish()?;
     Ok(Known {
         targets,
@@ -129,8 +130,7 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
         values,
         token_reader,
         is_reference,
-        timeout,
-        body_bytes_max,
+        limits,
         reach,
         secrets,
     })

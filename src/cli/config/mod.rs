@@ -27,5 +27,7 @@ pub(super) use file::schema;
 pub(super) use known::known;
 pub(super) use place::{found, places};
 pub(super) use reader::documents;
-pub(super) use run::{Config, check_hooks, check_target, is_ci, read, targets_of_environment};
+pub(super) use run::{
+    Config, Reading, check_hooks, check_target, is_ci, read, targets_of_environment,
+};
 pub(super) use values::check_values;

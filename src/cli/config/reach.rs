@@ -37,20 +37,16 @@ pub(super) struct CredentialsEntry {
 /// An invalid connection setting; completes "failed to use `tls`: …".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReachError {
-    /// A file that cannot be read.
     #[error("tls.{key}: {path}: {source}", path = .path.display())]
     File {
         key: &'static str,
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A certificate without its key, or the reverse.
     #[error("tls: client_certificate and client_key belong together")]
     Half,
-    /// Invalid contents of the files.
     #[error("tls: {0}")]
     Trust(#[from] conformant_net::transport::TrustError),
-    /// An invalid proxy URL.
     #[error("{0}: {1}")]
     Proxy(String, conformant_net::transport::ProxyError),
 }

@@ -64,15 +64,11 @@ pub(super) struct Reader {
     pub(super) secrets: Vec<String>,
     /// Whether the control plane belongs to the reference.
     pub(super) is_reference: bool,
-    /// Folder of the file.
     pub(super) folder: PathBuf,
-    /// The file.
     path: Option<PathBuf>,
-    /// The proxies.
     pub(super) proxies: Proxies,
     /// Options of curl for all targets.
     pub(super) curl: Vec<(String, String)>,
-    /// Whether commands must not be run.
     pub(super) is_dry: bool,
 }
 
@@ -83,11 +79,9 @@ impl Reader {
         for warning in &self.warnings {
             note(&format!("warning: {warning}"));
         }
-        if self.problems.is_empty() {
-            return Ok(self.secrets);
-        }
-        let text = self.path.as_deref().map(std::fs::read);
-        let text = text.and_then(Result::ok).unwrap_or_default();
+        let path = self.path.as_deref().filter(|_| !self.problems.is_empty());
+        let text = path.and_then(|path| std::fs::read(path).ok());
+        let text = text.unwrap_or_default();
         let problems = self.problems.iter().map(|problem| {
             let key = problem.key();
             match key.and_then(|key| self.place_of(&text, &key)) {
@@ -95,8 +89,8 @@ impl Reader {
                 None => problem.to_string(),
             }
         });
-        let problems: Vec<String> = problems.collect();
-        Err(Failure::Usage(problems.join("\nerror: ")))
+        Failure::unless_empty(&problems.collect::<Vec<_>>())?;
+        Ok(self.secrets)
     }
 
     /// `FILE:LINE` of a key, if the file has it.
@@ -118,44 +112,43 @@ impl Reader {
         let known = self.secrets.len();
         let filled = self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()));
         if self.secrets[known..].iter().any(String::is_empty) {
-            self.problems.push(ConfigError::Empty {
-                at: at.to_owned(),
-                text: text.to_owned(),
-            });
+            self.report_empty(at, text);
         }
         filled
+    }
+
+    pub(super) fn report_empty(&mut self, at: &str, text: &str) {
+        let (at, text) = (at.to_owned(), text.to_owned());
+        self.problems.push(ConfigError::Empty { at, text });
+    }
+
+    fn report_unset(&mut self, at: &str, name: &str) {
+        let (at, name) = (at.to_owned(), name.to_owned());
+        self.problems.push(ConfigError::Unset { at, name });
+    }
+
+    fn report_unclosed(&mut self, at: &str, name: &str) {
+        let (at, name) = (at.to_owned(), name.to_owned());
+        self.problems.push(ConfigError::Unclosed { at, name });
     }
 
     pub(super) fn secret(&mut self, at: &str, text: &str) -> Option<String> {
         let named = text.strip_prefix("${").and_then(|t| t.strip_suffix('}'));
         if let Some(name) = unclosed(text) {
-            self.problems.push(ConfigError::Unclosed {
-                at: at.to_owned(),
-                name: name.to_owned(),
-            });
+            self.report_unclosed(at, name);
             return None;
         }
         let Some(name) = named else {
             // It stays out of all output.
             self.secrets.push(text.to_owned());
-            self.problems.push(ConfigError::Secret {
-                at: at.to_owned(),
-                variable: variable_for(at),
-            });
+            self.problems.push(secret_in_file(at));
             return None;
         };
         let value = environment(name);
-        if value.is_none() {
-            self.problems.push(ConfigError::Unset {
-                at: at.to_owned(),
-                name: name.to_owned(),
-            });
-        }
-        if value.as_deref() == Some("") {
-            self.problems.push(ConfigError::Empty {
-                at: at.to_owned(),
-                text: text.to_owned(),
-            });
+        match value.as_deref() {
+            None => self.report_unset(at, name),
+            Some("") => self.report_empty(at, text),
+            Some(_) => {}
         }
         value.map(|value| self.keep_secret(value))
     }
@@ -172,11 +165,7 @@ impl Reader {
     /// Warns of a credential that is written in the file itself.
     pub(super) fn warn_of_secret(&mut self, at: &str, text: &str) {
         if !text.contains("${") {
-            let error = ConfigError::Secret {
-                at: at.to_owned(),
-                variable: variable_for(at),
-            };
-            let warning = error.to_string();
+            let warning = secret_in_file(at).to_string();
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
             }
@@ -204,10 +193,7 @@ impl Reader {
         while let Some(start) = rest.find("${") {
             let Some(end) = rest[start..].find('}').map(|e| start + e) else {
                 if let Some(name) = unclosed(&rest[start..]) {
-                    self.problems.push(ConfigError::Unclosed {
-                        at: at.to_owned(),
-                        name: name.to_owned(),
-                    });
+                    self.report_unclosed(at, name);
                 }
                 break;
             };
@@ -219,10 +205,7 @@ impl Reader {
                 note(&mut self.secrets, &value);
                 filled.push_str(&value);
             } else {
-                self.problems.push(ConfigError::Unset {
-                    at: at.to_owned(),
-                    name: name.to_owned(),
-                });
+                self.report_unset(at, name);
             }
             rest = &rest[end + 1..];
         }
@@ -245,15 +228,20 @@ fn unclosed(text: &str) -> Option<&str> {
     (is_name(name) && !text.contains('}')).then_some(name)
 }
 
+fn secret_in_file(at: &str) -> ConfigError {
+    let variable = variable_for(at);
+    let at = at.to_owned();
+    ConfigError::Secret { at, variable }
+}
+
 /// A name for the variable of a secret: `targets.flow.password` -> `FLOW_PASSWORD`.
 fn variable_for(at: &str) -> String {
     let parts: Vec<&str> = at.split('.').collect();
     let last = parts.last().copied().unwrap_or_default();
     let owner = parts.get(1).copied().unwrap_or_default();
-    let is_second = parts.first() == Some(&"accounts");
-    let owner = &match is_second {
-        true => format!("second_{owner}"),
-        false => owner.to_owned(),
+    let owner = &match parts.first() {
+        Some(&"accounts") => format!("second_{owner}"),
+        _ => owner.to_owned(),
     };
     let last = last.trim_start_matches("X-");
     let last = if last.eq_ignore_ascii_case("authorization") {

@@ -3,15 +3,15 @@
 use super::addresses::by_service;
 use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
-use super::file::{ConfigFile, HookEntry, TargetEntry};
+use super::file::{ConfigFile, HookEntry};
 use super::reader::{Reader, open};
-use crate::cli::args::RunArgs;
+use crate::cli::args::{RunArgs, TargetArgs};
 use crate::cli::{Failure, note};
 use conformant_base::http::Request;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
 use conformant_engine::split_url;
-use conformant_net::transport::{BaseUrl, Limits};
+use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_rulebook::service::ServiceIndex;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -23,20 +23,25 @@ use std::time::Duration;
 pub(in crate::cli) struct Config {
     /// Targets, hooks and the callback listener; no targets means the reference.
     pub settings: Settings,
-    /// The longest that a connection may take to be made.
-    pub connect: Duration,
-    /// The longest that one exchange may take.
-    pub timeout: Duration,
-    /// The largest body that is read.
-    pub body_bytes_max: usize,
+    /// Limits of each exchange.
+    pub limits: Limits,
     /// The longest that the run may take.
     pub run_max: Duration,
-    /// Requests per second.
-    pub rate: Option<u32>,
     /// Arguments of harmless calls, by hook.
     pub probes: BTreeMap<String, Map<String, Value>>,
     /// What must appear in no output.
     pub secrets: Vec<String>,
+}
+
+impl Config {
+    /// A client for single requests.
+    pub(in crate::cli) fn client(&self, bases: &BTreeMap<String, BaseUrl>) -> Client {
+        let limits = Limits {
+            rate: None,
+            ..self.limits
+        };
+        self.settings.reach.client(limits, bases)
+    }
 }
 
 /// Base URLs by service, from `CONFORMANT_SERVICE_URL`.
@@ -64,7 +69,7 @@ pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<()
     } else {
         "CI is set"
     };
-    let found = match super::place::found(args.config.as_deref()) {
+    let found = match super::place::found(args.on.config.as_deref()) {
         Some(path) => format!("{} names none", path.display()),
         None => "there is no conformant.yaml".to_owned(),
     };
@@ -76,9 +81,13 @@ pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<()
 
 /// Refuses `--hooks` without a target, or with an address at which nothing answers or that lacks the path of the
 /// reference's hooks. Otherwise their failures would be blamed on the target.
-pub(in crate::cli) fn check_hooks(args: &RunArgs, config: &Config) -> Result<(), Failure> {
+pub(in crate::cli) fn check_hooks(
+    hooks: Option<&str>,
+    is_dry: bool,
+    config: &Config,
+) -> Result<(), Failure> {
     const HOOKS_OF_REFERENCE: &str = "/_control";
-    let Some(base) = args.hooks.as_deref().filter(|_| !args.reference) else {
+    let Some(base) = hooks else {
         return Ok(());
     };
     if config.settings.targets.is_empty() {
@@ -92,17 +101,13 @@ pub(in crate::cli) fn check_hooks(args: &RunArgs, config: &Config) -> Result<(),
     let Ok(origin) = BaseUrl::parse(origin) else {
         return Ok(());
     };
-    if args.dry_run {
+    if is_dry {
         return Ok(());
     }
-    let limits = Limits {
-        connect: config.connect,
-        timeout: config.timeout,
-        ..Limits::default()
-    };
-    let client = config.settings.reach.client(limits, &BTreeMap::new());
+    let client = config.client(&BTreeMap::new());
     let path = if path.is_empty() { "/" } else { path };
-    if let Err(fault) = client.send(&origin, &Request::new("GET", path), limits.timeout)
+    let timeout = config.limits.timeout;
+    if let Err(fault) = client.send(&origin, &Request::new("GET", path), timeout)
         && fault.cause.is_unreachable()
     {
         return Err(Failure::Trouble(format!(
@@ -118,15 +123,31 @@ pub(in crate::cli) fn check_hooks(args: &RunArgs, config: &Config) -> Result<(),
     }
 }
 
-/// Reads file, environment and flags. `--reference` leaves out every target.
-pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
+/// What changes how a configuration is read.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(in crate::cli) struct Reading<'a> {
+    /// `--reference` leaves out every target.
+    pub is_reference: bool,
+    /// Nothing is sent, and no command is run.
+    pub is_dry: bool,
+    /// The run is one of several of one target.
+    pub is_partition: bool,
+    /// The targets are those of a stored run, so that unused variables need no hint.
+    pub is_of_stored_run: bool,
+    /// The time limit of the run, in place of that of the file.
+    pub run_max: Option<&'a str>,
+}
+
+/// Reads file, environment and flags.
+pub(in crate::cli) fn read(args: &TargetArgs, how: Reading<'_>) -> Result<Config, Failure> {
     let (mut file, mut reader) = open(args.config.as_deref(), args.specs.specs.as_deref())?;
-    if args.reference {
+    if how.is_reference {
         file = ConfigFile::default();
     }
-    reader.is_dry = args.dry_run;
-    let config = reader.resolve(file, args);
-    if config.settings.targets.is_empty() && !args.reference && !args.is_of_stored_run {
+    reader.is_dry = how.is_dry;
+    let config = reader.resolve(file, args, how);
+    if config.settings.targets.is_empty() && !how.is_reference && !how.is_of_stored_run {
         reader.hint_at_variables();
     }
     let secrets = reader.finish()?;
@@ -162,7 +183,7 @@ impl Reader {
         }
     }
 
-    fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
+    fn resolve(&mut self, file: ConfigFile, args: &TargetArgs, how: Reading<'_>) -> Config {
         let reach = self.reach(&file);
         let index = Arc::clone(&self.index);
         let mut entries = file.targets;
@@ -174,10 +195,19 @@ impl Reader {
             }
         }
         let urls = targets_of_environment(&index).into_iter();
-        for (service, url) in urls.filter(|_| !args.reference) {
+        for (service, url) in urls.filter(|_| !how.is_reference) {
             entries.entry(service).or_default().url = Some(url);
         }
-        self.target_flags(args, &mut entries);
+        for flag in &args.targets {
+            match by_service(&self.index, "--target", flag) {
+                Ok(urls) => {
+                    for (service, url) in urls {
+                        entries.entry(service).or_default().url = Some(url);
+                    }
+                }
+                Err(problem) => self.problems.push(problem.into()),
+            }
+        }
         let is_live = entries.values().any(|entry| entry.url.is_some());
         let mut settings = Settings {
             index: Arc::clone(&self.index),
@@ -186,11 +216,11 @@ impl Reader {
             people: self.people(file.people, is_live),
             callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
             is_shared: !file.callbacks.exclusive,
-            is_one_of_several: file.callbacks.shared || args.partition.is_some(),
+            is_one_of_several: file.callbacks.shared || how.is_partition,
             reach,
             ..Settings::default()
         };
-        let control = args.hooks.as_deref().filter(|_| !args.dry_run);
+        let control = args.hooks.as_deref().filter(|_| !how.is_dry);
         self.is_reference = control.is_some_and(hooks_of_reference);
         for (name, entry) in entries {
             if entry.url.is_none() {
@@ -235,32 +265,18 @@ impl Reader {
         let limits = file.limits;
         let connect = self.duration("limits.connect", limits.connect.as_deref(), 3);
         let timeout = self.duration("limits.timeout", limits.timeout.as_deref(), 10);
-        let run = args.global_timeout.as_deref().or(limits.run.as_deref());
-        let run_max = self.duration("limits.run (--global-timeout)", run, 600);
-        let body_bytes_max = self.bytes(limits.body.as_deref());
-        let rate = self.rate(limits.rate.as_deref());
+        let run = how.run_max.or(limits.run.as_deref());
         Config {
             settings,
-            connect,
-            timeout,
-            body_bytes_max,
-            run_max,
-            rate,
+            run_max: self.duration("limits.run (--global-timeout)", run, 600),
+            limits: Limits {
+                connect,
+                timeout,
+                body: self.bytes(limits.body.as_deref()),
+                rate: self.rate(limits.rate.as_deref()),
+            },
             probes,
             secrets: Vec::new(),
-        }
-    }
-
-    fn target_flags(&mut self, args: &RunArgs, entries: &mut BTreeMap<String, TargetEntry>) {
-        for flag in &args.targets {
-            match by_service(&self.index, "--target", flag) {
-                Ok(urls) => {
-                    for (service, url) in urls {
-                        entries.entry(service).or_default().url = Some(url);
-                    }
-                }
-                Err(problem) => self.problems.push(problem.into()),
-            }
         }
     }
 }

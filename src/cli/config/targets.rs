@@ -4,6 +4,7 @@ use super::environment::environment;
 use super::error::ConfigError;
 use super::file::{BodyForm, BodyForms, TargetEntry};
 use super::reader::Reader;
+use conformant_base::redact::is_secret_header;
 use conformant_engine::bearer::Bearer;
 use conformant_engine::settings::Target;
 use conformant_rulebook::service::{Setting, SettingType, SettingValue};
@@ -16,9 +17,17 @@ use std::time::Duration;
 const COMMAND_MAX: Duration = Duration::from_secs(30);
 
 /// A configured value, and its shell form: `${NAME}` if it comes from the environment.
-struct ConfiguredText {
-    value: String,
-    text: String,
+pub(super) struct ConfiguredText {
+    pub(super) value: String,
+    pub(super) text: String,
+}
+
+impl ConfiguredText {
+    /// The header field with a bearer token.
+    pub(super) fn into_bearer(self) -> (String, Self) {
+        let [value, text] = [self.value, self.text].map(|token| format!("Bearer {token}"));
+        ("Authorization".to_owned(), Self { value, text })
+    }
 }
 
 impl Reader {
@@ -60,7 +69,6 @@ impl Reader {
 
     /// The credentials of each kind, and their shell form.
     fn credentials(&mut self, name: &str, entry: &TargetEntry, target: &mut Target) {
-        let at = |key: &str| format!("targets.{name}.{key}");
         let mut shell = (*target.shell).clone();
         shell.options.clone_from(&self.curl);
         if let Some(tls) = &entry.tls {
@@ -72,29 +80,14 @@ impl Reader {
             shell.options = proxies;
             shell.options.extend(tls.curl(&self.folder));
         }
-        let mut headers: Vec<(String, ConfiguredText)> = Vec::new();
-        for (field, text) in &entry.headers {
-            let value = self.fill_secret(&at(&format!("headers.{field}")), text);
-            if conformant_base::redact::is_secret_header(field) {
-                self.secrets.push(value.clone());
-                self.warn_of_secret(&at(&format!("headers.{field}")), text);
-            }
-            let text = text.clone();
-            headers.push((field.clone(), ConfiguredText { value, text }));
-        }
-        if let Some(token) = self.configured_text(name, "bearer", entry.bearer.as_deref(), true) {
-            let value = format!("Bearer {}", token.value);
-            let text = format!("Bearer {}", token.text);
-            headers.push(("Authorization".to_owned(), ConfiguredText { value, text }));
-        }
+        let mut headers = self.headers(&format!("targets.{name}"), &entry.headers);
+        let bearer = self.configured_text(name, "bearer", entry.bearer.as_deref(), true);
+        headers.extend(bearer.map(ConfiguredText::into_bearer));
         if !headers.is_empty() {
-            let field = |(name, configured_text): &(String, ConfiguredText)| {
-                (name.clone(), configured_text.value.clone())
-            };
-            target.headers = headers.iter().map(field).collect();
-            let spelled =
-                |(name, configured_text): (String, ConfiguredText)| (name, configured_text.text);
-            shell.headers = headers.into_iter().map(spelled).collect();
+            (target.headers, shell.headers) = headers
+                .into_iter()
+                .map(|(name, field)| ((name.clone(), field.value), (name, field.text)))
+                .unzip();
         }
         if let Some(credentials) = &entry.credentials {
             let bearer = Bearer::new(self.in_folder(credentials.command.clone()), COMMAND_MAX);
@@ -143,6 +136,26 @@ impl Reader {
         target.shell = Arc::new(shell);
     }
 
+    /// The header fields below a key.
+    pub(super) fn headers(
+        &mut self,
+        at: &str,
+        entries: &BTreeMap<String, String>,
+    ) -> Vec<(String, ConfiguredText)> {
+        let mut headers = Vec::new();
+        for (field, text) in entries {
+            let at = format!("{at}.headers.{field}");
+            let value = self.fill_secret(&at, text);
+            if is_secret_header(field) {
+                self.secrets.push(value.clone());
+                self.warn_of_secret(&at, text);
+            }
+            let text = text.clone();
+            headers.push((field.clone(), ConfiguredText { value, text }));
+        }
+        headers
+    }
+
     /// The value of the target's own variable, otherwise that of the file.
     fn configured_text(
         &mut self,
@@ -159,8 +172,7 @@ impl Reader {
             }
             let text = format!("${{{variable}}}");
             if value.is_empty() {
-                let text = text.clone();
-                self.problems.push(ConfigError::Empty { at, text });
+                self.report_empty(&at, &text);
             }
             return Some(ConfiguredText { value, text });
         }
@@ -174,10 +186,7 @@ impl Reader {
         };
         // A variable that is not set is one problem.
         if value.is_empty() && !is_secret && self.problems.len() == problems {
-            self.problems.push(ConfigError::Empty {
-                at,
-                text: text.clone(),
-            });
+            self.report_empty(&at, &text);
         }
         Some(ConfiguredText { value, text })
     }
@@ -264,11 +273,8 @@ impl Reader {
                 value: value.to_owned(),
                 example: example.to_owned(),
             };
-            if !self
-                .problems
-                .iter()
-                .any(|known| known.to_string() == error.to_string())
-            {
+            let mut known = self.problems.iter().map(ToString::to_string);
+            if !known.any(|known| known == error.to_string()) {
                 self.problems.push(error);
             }
         }

@@ -27,10 +27,7 @@ pub(in crate::cli) fn check_values(rulebook: &Rulebook, config: &Config) -> Resu
             ));
         }
     }
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Usage(problems.join("\nerror: "))),
-    }
+    Failure::unless_empty(&problems)
 }
 
 /// The parameters with a pattern that carry a setting, by service and key.

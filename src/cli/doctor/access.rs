@@ -7,7 +7,7 @@ use conformant_engine::probe::Probe;
 use conformant_engine::request::{self, BuildError};
 use conformant_engine::settings::Target;
 use conformant_engine::split_url;
-use conformant_net::transport::{BaseUrl, Client, Fault, Limits};
+use conformant_net::transport::{BaseUrl, Client, Fault};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
@@ -33,10 +33,8 @@ pub(super) enum Access {
 /// Why a probe failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProbeError {
-    /// The credentials could not be applied.
     #[error(transparent)]
     Credentials(#[from] BuildError),
-    /// The target did not respond.
     #[error(transparent)]
     Silent(#[from] Fault),
 }
@@ -49,17 +47,11 @@ impl<'a> Targets<'a> {
             let base = base.map_err(|e| Failure::Usage(format!("targets.{service}.url: {e}")))?;
             bases.insert(service.clone(), base);
         }
-        let limits = Limits {
-            connect: config.connect,
-            timeout: config.timeout,
-            ..Limits::default()
-        };
-        let client = config.settings.reach.client(limits, &bases);
         Ok(Self {
             config,
             rulebook,
+            client: config.client(&bases),
             bases,
-            client,
         })
     }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 use std::time::Duration;
 
 /// The hook that makes the target send a callback.
-const CALL_BACK: &str = "call_back";
+pub(super) const CALL_BACK: &str = "call_back";
 
 /// Opens the callback receiver as a run would, and sends it callbacks.
 pub(super) fn check(config: &Config, client: &Client) -> Check {
@@ -54,22 +54,16 @@ pub(super) fn is_needed(config: &Config, rulebook: &Rulebook) -> bool {
 /// Why callbacks do not arrive, as far as known.
 #[derive(Debug, thiserror::Error)]
 enum CallbackError {
-    /// Listening failed.
     #[error("failed to listen: {0}")]
     Listen(#[from] ListenError),
-    /// The public address is invalid.
     #[error("{origin} cannot be reached even from here: {source}")]
     NoAddress { origin: String, source: UrlError },
-    /// The public address does not respond.
     #[error("{origin} cannot be reached even from here: {source}")]
     Unreached { origin: String, source: Fault },
-    /// Another server responds.
     #[error("{origin} answers {status}, so it leads to another server")]
     Stranger { origin: String, status: u16 },
-    /// The hook failed.
     #[error("hook {CALL_BACK}: {0}")]
     Hook(#[from] HookFault),
-    /// The hook succeeded, but no callback arrived.
     #[error(
         "{origin} is reachable from here, but not from the target: no callback arrived within {within:?}; \
          `callbacks.public_url` says how it reaches us"

@@ -3,7 +3,8 @@
 //! - `advance_clock` is called by zero seconds, other hooks with `--probe` only, by a call that they declare harmless.
 //! - HTTP hooks that need arguments are called without any, to see whether they are supported.
 
-use super::{Check, Diagnosis, rules_by_hook};
+use super::callbacks::CALL_BACK;
+use super::{ADVANCE_CLOCK, Check, Diagnosis, rules_by_hook};
 use crate::cli::config::{Config, environment};
 use crate::cli::invocation::invocation;
 use conformant_base::http::Request;
@@ -17,11 +18,6 @@ use conformant_rulebook::Rulebook;
 use conformant_rulebook::hooks::Hook as KnownHook;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-
-/// The hook that moves the target's clock.
-const ADVANCE_CLOCK: &str = "advance_clock";
-/// The hook that the check of callbacks calls.
-const CALL_BACK: &str = "call_back";
 
 /// What is known of a hook.
 enum State {
@@ -201,18 +197,14 @@ const EXCERPT_BYTES_MAX: usize = 200;
 /// Why a hook is missing.
 #[derive(Debug, thiserror::Error)]
 enum AbsentHook {
-    /// The program of its command is missing.
     #[error("program {0} not found")]
     Program(String),
-    /// Its address is invalid.
     #[error("{origin}: {source}")]
     Address { origin: String, source: UrlError },
-    /// Its address does not respond.
     #[error(transparent)]
     Silent(#[from] Fault),
 }
 
-/// Checks whether the hook exists.
 fn answers(hook: &Hook, client: &Client) -> Result<String, AbsentHook> {
     match &hook.transport {
         HookTransport::Command(words) => {

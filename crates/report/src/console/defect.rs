@@ -1,12 +1,11 @@
 //! Prints defects within a line budget: one block each, then one line each, then a count.
 
 use super::in_a_line::{elsewhere, observation};
-use super::look::{Look, MEMORY, Paint, cut, wrapped};
+use super::look::{Look, Paint, cut, wrapped};
 use crate::cards::{self, Card};
 use crate::invocation;
 use crate::view::{self, Broken, Effect};
 use conformant_record::{Finding, PayloadOrigin, RunRecord, ShownExchange, ShownPayload};
-use std::fmt::Write as _;
 
 /// Further rules printed per defect.
 const OTHERS_MAX: usize = 12;
@@ -59,7 +58,7 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], lines_max: usize, look:
     out.extend(rest[..shown].iter().map(String::as_str));
     if shown < rest.len() {
         let more = view::count(rest.len() - shown, "more defect");
-        writeln!(out, "… {more} in the reports (see all: `--verbose`)").expect(MEMORY);
+        out.push_str(&format!("… {more} in the reports (see all: `--verbose`)\n"));
     }
     out
 }
@@ -116,11 +115,7 @@ fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
 
 /// Further rules, with the warnings of a failing defect apart.
 fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
-    let shown = if look.is_verbose() {
-        others.len()
-    } else {
-        others.len().min(OTHERS_MAX)
-    };
+    let shown = look.shown(others.len(), OTHERS_MAX);
     let (same, lighter): (Vec<&Broken>, Vec<&Broken>) = others[..shown]
         .iter()
         .partition(|other| other.effect == card.effect);
@@ -141,7 +136,9 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
     }
     if shown < others.len() {
         let more = view::count(others.len() - shown, "more rule");
-        writeln!(out, "    … {more} in the reports (see all: `--verbose`)").expect(MEMORY);
+        out.push_str(&format!(
+            "    … {more} in the reports (see all: `--verbose`)\n"
+        ));
     }
     out
 }
@@ -159,12 +156,10 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
         out += &wrapped(says, "  ", 2, look.width);
     }
     let origin = broken.origin();
-    writeln!(
-        out,
-        "  {} ({origin})",
+    out.push_str(&format!(
+        "  {} ({origin})\n",
         Paint::Bold.on(&look.linked(broken.id), look)
-    )
-    .expect(MEMORY);
+    ));
     if let Some(first) = broken.findings.first() {
         // The lines `expected` and `actual` say the same.
         let says_both = [("expected", "got"), ("sent", "came back as")]
@@ -353,11 +348,7 @@ fn diff(diff: &str, look: &Look) -> String {
         })
         .collect();
     let mut out = format!("  {:<9} - expected, + actual\n", "diff");
-    let cut_after = if look.is_verbose() {
-        lines.len()
-    } else {
-        lines.len().min(DIFF_LINES_MAX)
-    };
+    let cut_after = look.shown(lines.len(), DIFF_LINES_MAX);
     let left = lines.len() - cut_after;
     lines.truncate(cut_after);
     let mut alike = 0;
@@ -380,7 +371,7 @@ fn diff(diff: &str, look: &Look) -> String {
             _ if look.is_verbose() => line.to_owned(),
             _ => cut(line, look.width.max(60) - 4),
         };
-        writeln!(out, "    {painted}").expect(MEMORY);
+        out.push_str(&format!("    {painted}\n"));
     }
     out + &left_out(skipped + left)
 }

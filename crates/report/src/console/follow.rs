@@ -23,7 +23,6 @@ pub const ALIVE_SECONDS: u64 = 10;
 /// The longest interval.
 const ALIVE_SECONDS_MAX: u64 = 120;
 
-/// Prints the progress of a run.
 pub struct Console<'a> {
     out: &'a mut dyn io::Write,
     look: Look,
@@ -134,7 +133,6 @@ fn duration(seconds: u64) -> String {
 }
 
 impl<'a> Console<'a> {
-    /// A console that writes to `out`.
     pub fn new(out: &'a mut dyn io::Write, look: Look) -> Self {
         let look = Look {
             width: look.width.max(WIDTH_MIN),

@@ -1,10 +1,9 @@
 //! Findings as single lines: the observation and the place, as far as both fit.
 
-use super::look::{Look, MEMORY, cut};
+use super::look::{Look, cut};
 use crate::view::{self, Broken};
 use conformant_record::Finding;
 use std::cmp::Reverse;
-use std::fmt::Write as _;
 
 /// Other places of the same rule, one line per observation.
 pub(super) fn elsewhere(broken: &Broken, look: &Look) -> String {
@@ -19,11 +18,7 @@ pub(super) fn elsewhere(broken: &Broken, look: &Look) -> String {
         }
     }
     forms.sort_by_key(|(_, alike)| Reverse(alike.len()));
-    let shown = if look.is_verbose() {
-        forms.len()
-    } else {
-        forms.len().min(FORMS_MAX)
-    };
+    let shown = look.shown(forms.len(), FORMS_MAX);
     let mut out = String::new();
     for (at, (_, alike)) in forms[..shown].iter().enumerate() {
         let label = if at == 0 { "also" } else { "" };
@@ -37,12 +32,14 @@ pub(super) fn elsewhere(broken: &Broken, look: &Look) -> String {
             false => look.width.max(60) - 12,
         };
         let line = also_line(&count, (alike[0], first), columns);
-        writeln!(out, "  {label:<9} {line}").expect(MEMORY);
+        out.push_str(&format!("  {label:<9} {line}\n"));
     }
     let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
     if left > 0 {
         let more = view::count(left, "more finding");
-        writeln!(out, "            … {more} of this rule in the reports").expect(MEMORY);
+        out.push_str(&format!(
+            "            … {more} of this rule in the reports\n"
+        ));
     }
     out
 }

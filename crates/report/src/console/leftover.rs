@@ -1,6 +1,6 @@
 //! Prints gaps of a run: rules not judged, undetected mutations, waivers, flaky scenarios.
 
-use super::look::{Look, MEMORY, Paint, wrapped};
+use super::look::{Look, Paint, wrapped};
 use super::summary::has_filter;
 use crate::cards::{self, Card};
 use crate::view;
@@ -8,7 +8,6 @@ use conformant_base::text;
 use conformant_record::{NOT_EXERCISED, RunRecord, Verdict};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Places with undetected mutations.
 const BLIND_MAX: usize = 8;
@@ -33,11 +32,7 @@ pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> Stri
         .iter()
         .map(|rule| (rule.id.as_str(), rule.verdict));
     let verdicts: BTreeMap<&str, Verdict> = verdicts.collect();
-    let shown = if look.is_verbose() {
-        groups.len()
-    } else {
-        groups.len().min(REASONS_MAX)
-    };
+    let shown = look.shown(groups.len(), REASONS_MAX);
     for (need, ids) in &groups[..shown] {
         let advice = match need.as_str() {
             NOT_EXERCISED if has_filter(record) => {
@@ -57,13 +52,11 @@ pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> Stri
     }
     if shown < groups.len() {
         let rules: usize = groups[shown..].iter().map(|(_, ids)| ids.len()).sum();
-        writeln!(
-            out,
-            "  … {} for {} more reasons",
+        out.push_str(&format!(
+            "  … {} for {} more reasons\n",
             view::count(rules, "rule"),
             groups.len() - shown
-        )
-        .expect(MEMORY);
+        ));
     }
     out
 }
@@ -170,50 +163,37 @@ pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
         return String::new();
     };
     let mut out = "undetected mutations\n".to_owned();
-    let shown = if look.is_verbose() {
-        sample.blind.len()
-    } else {
-        sample.blind.len().min(BLIND_MAX)
-    };
+    let shown = look.shown(sample.blind.len(), BLIND_MAX);
     for blind in &sample.blind[..shown] {
         out += &wrapped(&view::blind(blind), "  ", 4, look.width);
     }
     let more = sample.blind.len() - shown + sample.more;
     if more > 0 {
-        writeln!(
-            out,
-            "  … {} in the reports",
+        out.push_str(&format!(
+            "  … {} in the reports\n",
             view::count(more, "more place")
-        )
-        .expect(MEMORY);
+        ));
     }
     out
 }
 
-/// Waived findings.
 pub(super) fn waived(record: &RunRecord, look: &Look) -> String {
     let groups = view::waived(record);
     if groups.is_empty() {
         return String::new();
     }
     let mut out = "waived\n".to_owned();
-    let shown = if look.is_verbose() {
-        groups.len()
-    } else {
-        groups.len().min(REASONS_MAX)
-    };
+    let shown = look.shown(groups.len(), REASONS_MAX);
     for (rule, findings) in groups.iter().take(shown) {
         let count = view::count(findings.len(), "finding");
         let line = format!("{rule}: {count}, {}", findings[0].waived);
         out += &wrapped(&line, "  ", 4, look.width);
     }
     if shown < groups.len() {
-        writeln!(
-            out,
-            "  … {}",
+        out.push_str(&format!(
+            "  … {}\n",
             view::count(groups.len() - shown, "more rule")
-        )
-        .expect(MEMORY);
+        ));
     }
     out
 }
@@ -228,18 +208,19 @@ pub(super) fn flaky(record: &RunRecord, look: &Look) -> String {
         .collect();
     for result in flaky.iter().take(FLAKY_MAX) {
         let word = Paint::Yellow.on("FLAKY", look);
-        writeln!(
-            out,
-            "\n{word} {}: passes now but failed in an earlier identical run",
+        out.push_str(&format!(
+            "\n{word} {}: passes now but failed in an earlier identical run\n",
             result.id
-        )
-        .expect(MEMORY);
+        ));
         for failure in result.failed_before.iter().take(FLAKY_FINDINGS_MAX) {
             out += &wrapped(&text::excerpt(failure, 200), "  ", 4, look.width);
         }
     }
     if flaky.len() > FLAKY_MAX {
-        writeln!(out, "… {} more such scenarios", flaky.len() - FLAKY_MAX).expect(MEMORY);
+        out.push_str(&format!(
+            "… {} more such scenarios\n",
+            flaky.len() - FLAKY_MAX
+        ));
     }
     out
 }

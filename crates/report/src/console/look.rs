@@ -1,11 +1,9 @@
 //! Appearance of the console: width, color, links and verbosity.
 
 use crate::Settings;
-use std::fmt::Write as _;
 
 /// Narrower terminals are treated as this wide.
 pub(super) const WIDTH_MIN: usize = 20;
-pub(super) const MEMORY: &str = "writing to a String succeeds";
 
 /// How much is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +80,11 @@ impl Look {
     pub(super) fn is_verbose(&self) -> bool {
         self.verbosity == Verbosity::Verbose
     }
+
+    /// How many of the items of a list are printed.
+    pub(super) fn shown(&self, all: usize, max: usize) -> usize {
+        if self.is_verbose() { all } else { all.min(max) }
+    }
 }
 
 /// Terminal styles.
@@ -124,7 +127,7 @@ pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> St
         for (at, word) in words.split(' ').enumerate() {
             let length = word.chars().count();
             if at > 0 && column + 1 + length > width && length > 0 {
-                write!(out, "\n{margin}{:hang$}", "").expect(MEMORY);
+                out.push_str(&format!("\n{margin}{:hang$}", ""));
                 column = margin.len() + hang;
             } else if at > 0 {
                 out.push(' ');

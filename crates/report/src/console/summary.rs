@@ -6,14 +6,13 @@
 use super::defect::{blocks, title};
 use super::in_a_line::place_in_brief;
 use super::leftover::{blind, flaky, skipped, undecided, waived};
-use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
+use super::look::{Look, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
 use crate::invocation;
-use crate::tally;
+use crate::tally::{self, State};
 use crate::texts::escaped;
 use crate::view;
 use conformant_record::{PayloadOrigin, RunRecord};
-use std::fmt::Write as _;
 
 /// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
 const LINES_MAX: usize = 350;
@@ -22,7 +21,6 @@ const FIRST_MAX: usize = 5;
 /// After more lines about defects, the first defects are listed again.
 const SCREEN_LINES: usize = 60;
 
-/// The summary of a run.
 pub(super) struct Summary {
     pub(super) body: String,
     /// The verdict, the reports and the next command. Apart, because the caller prints notes before them.
@@ -81,11 +79,14 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
     format!("{}\n", paint.on(&line, look))
 }
 
-/// Results by service.
 fn services(record: &RunRecord, look: &Look) -> String {
     let tallies = tally::services(record, look.settings);
     // The table would add nothing to the summary.
-    if tallies.iter().all(|t| t.broken + t.warned == 0) || tallies.len() < 2 {
+    if tallies
+        .iter()
+        .all(|t| t[State::Broken] + t[State::Warned] == 0)
+        || tallies.len() < 2
+    {
         return String::new();
     }
     let mut out = format!(
@@ -93,28 +94,26 @@ fn services(record: &RunRecord, look: &Look) -> String {
         "rules", "pass", "broken", "warnings", "not decided"
     );
     for tally in tallies {
-        let broken = format!("{:>6}", tally.broken);
-        let broken = if tally.broken > 0 {
+        let broken = format!("{:>6}", tally[State::Broken]);
+        let broken = if tally[State::Broken] > 0 {
             Paint::Red.on(&broken, look)
         } else {
             broken
         };
-        let warned = format!("{:>8}", tally.warned);
-        let warned = if tally.warned > 0 {
+        let warned = format!("{:>8}", tally[State::Warned]);
+        let warned = if tally[State::Warned] > 0 {
             Paint::Yellow.on(&warned, look)
         } else {
             warned
         };
-        writeln!(
-            out,
-            "{:<8} {:>7}  {broken}  {warned}  {:>11}  {} of {} pass",
+        out.push_str(&format!(
+            "{:<8} {:>7}  {broken}  {warned}  {:>11}  {} of {} pass\n",
             tally.name,
-            tally.passed,
+            tally[State::Passed],
             tally.undecided(),
             tally.scenarios_passed,
             tally.scenarios
-        )
-        .expect(MEMORY);
+        ));
     }
     out
 }
@@ -136,7 +135,7 @@ fn first_defects(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     if cards.len() > FIRST_MAX {
         let more = view::count(cards.len() - FIRST_MAX, "more defect");
-        writeln!(out, "  … {more} in the reports").expect(MEMORY);
+        out.push_str(&format!("  … {more} in the reports\n"));
     }
     out
 }
@@ -215,7 +214,7 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         None if is_run(record) && needs_doctor(record) => doctor(record),
         None => return out,
     };
-    writeln!(out, "next: {next}").expect(MEMORY);
+    out.push_str(&format!("next: {next}\n"));
     out
 }
 

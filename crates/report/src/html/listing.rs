@@ -3,10 +3,11 @@
 
 use super::words::thousands;
 use crate::Settings;
-use crate::view::{self, Effect};
+use crate::tally::{Shown, State, Tally};
+use crate::view;
 use conformant_base::source::Document;
 use conformant_base::text;
-use conformant_record::{Level, RuleResult, RunRecord, Verdict};
+use conformant_record::{Level, RuleResult, RunRecord};
 use minijinja::{Value, context};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,15 +82,16 @@ fn sections<'a>(
 }
 
 fn section(section: &Section, index: usize, settings: Settings, room: &mut usize) -> Value {
-    let label: Vec<String> = words(&section.rules, settings)
-        .into_iter()
-        .map(|(_, word, n)| format!("{n} {word}"))
-        .collect();
-    let cells: Vec<&str> = section
+    let tally = Tally::of(section.rules.iter().copied(), settings);
+    let label = tally
+        .parts()
+        .map(|(state, count)| format!("{count} {}", state.shown().word));
+    let label: Vec<String> = label.collect();
+    let cells = section
         .rules
         .iter()
-        .map(|rule| sign(rule, settings).2)
-        .collect();
+        .map(|rule| State::of(rule, settings).shown().cell);
+    let cells: Vec<&str> = cells.collect();
     context! {
         title => section.title, id => section.id.as_str(), index, cells,
         label => label.join(", "),
@@ -123,70 +125,20 @@ fn lines(rules: &[&RuleResult], settings: Settings, room: &mut usize) -> String 
         *room = room.saturating_sub(sentence.len());
         out += &format!(
             "{}{name} {}{should} {sentence}\n",
-            sign(rule, settings).0,
+            State::of(rule, settings).shown().sign,
             rule.judged
         );
     }
     out
 }
 
-/// Sign, word and cell class of a rule.
-fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static str) {
-    if rule.verdict != Verdict::Fail {
-        return sign_of(rule.verdict);
-    }
-    match Effect::of_rule(rule, settings) {
-        Effect::Fails => ('x', "broken", "f"),
-        Effect::Warns => ('!', "warning", "w"),
-        Effect::Advises => ('*', "to clients", "d"),
-    }
-}
-
-/// Sign, word and cell class of a verdict.
-pub(super) fn sign_of(verdict: Verdict) -> (char, &'static str, &'static str) {
-    match verdict {
-        Verdict::Pass => ('+', "pass", ""),
-        Verdict::Fail => ('x', "broken", "f"),
-        Verdict::Waived => ('w', "waived", "v"),
-        Verdict::NotJudged => ('?', "not judged", "j"),
-        Verdict::NotApplicable => ('n', "not applicable", "a"),
-        Verdict::Open => ('o', "open", "o"),
-        Verdict::Inconclusive => ('i', "inconclusive", "c"),
-        Verdict::Error => ('e', "internal error", "e"),
-    }
-}
-
-fn words(rules: &[&RuleResult], settings: Settings) -> Vec<(char, &'static str, usize)> {
-    const ORDER: &str = "+x!*wie?no";
-    let mut counts: Vec<(char, &'static str, usize)> = Vec::new();
-    for rule in rules {
-        let (sign, word, _) = sign(rule, settings);
-        match counts.iter_mut().find(|(known, _, _)| *known == sign) {
-            Some((_, _, count)) => *count += 1,
-            None => counts.push((sign, word, 1)),
-        }
-    }
-    counts.sort_by_key(|(sign, _, _)| ORDER.find(*sign));
-    counts
-}
-
 fn parts(rules: &[&RuleResult], settings: Settings) -> Vec<Value> {
-    let class = |sign| match sign {
-        '+' => "pass",
-        'x' => "fail",
-        '!' => "warn",
-        '*' => "advice",
-        'w' => "waived",
-        'n' => "not-applicable",
-        'o' => "open",
-        'i' => "inconclusive",
-        'e' => "error",
-        _ => "not-judged",
-    };
-    words(rules, settings)
-        .into_iter()
-        .map(|(sign, word, n)| context! { class => class(sign), word, said => thousands(n) })
-        .collect()
+    let tally = Tally::of(rules.iter().copied(), settings);
+    let parts = tally.parts().map(|(state, count)| {
+        let Shown { class, word, .. } = state.shown();
+        context! { class, word, said => thousands(count) }
+    });
+    parts.collect()
 }
 
 /// Letters, digits and dashes for a URL fragment.

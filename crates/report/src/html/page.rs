@@ -6,7 +6,7 @@ use super::words::{scenarios, thousands};
 use super::{facts, open, services, top, unjudged};
 use crate::Settings;
 use crate::cards::{self, Card};
-use crate::tally::{self, Tally};
+use crate::tally::{self, State, Tally};
 use crate::view::{self, Effect};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -54,7 +54,6 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
     page(&render_cards(&templates, record, &cards, room))
 }
 
-/// Rendered cards.
 #[derive(Default)]
 struct RenderedCards {
     by_effect: BTreeMap<Effect, String>,
@@ -193,7 +192,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         detection => top::detection(record),
         no_estimate => view::has_no_estimate(record).then_some(view::NO_ESTIMATE),
         proof => record.proof.as_ref().map(top::proof),
-        trend => history.filter(|history| !history.earlier.is_empty()).map(|history| top::trend(history, whole.broken)),
+        trend => history.filter(|history| !history.earlier.is_empty()).map(|history| top::trend(history, whole[State::Broken])),
         services => tallies.iter().map(|s| services::service(s, record.wall.is_some())).collect::<Vec<_>>(),
         documents => listing::documents(record, settings),
         waivers => unjudged::waivers(record),
@@ -215,7 +214,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
 }
 
 fn defects_lead(defects: usize, whole: &Tally) -> String {
-    let broken = whole.broken;
+    let broken = whole[State::Broken];
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
         "{broken} {is} broken, probably by {}. Rules that match the pattern of a fault of the reference are \

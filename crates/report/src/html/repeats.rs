@@ -1,7 +1,7 @@
 //! Draws the verdicts of a repeated run: a row for each rule that differs, a cell for each run.
 
-use super::listing::sign_of;
 use crate::repeats::{first_difference, summary, verdicts};
+use crate::tally::{Shown, State};
 use crate::view;
 use conformant_record::{RepeatedRule, Repeats};
 use minijinja::{Value, context};
@@ -25,11 +25,14 @@ pub(super) fn repeats(repeats: &Repeats) -> Value {
 
 fn row(rule: &RepeatedRule) -> Value {
     let cells = rule.verdicts.iter().enumerate().map(|(at, verdict)| {
-        let (_, word, class) = sign_of(*verdict);
-        context! { class, said => format!("run {}: {word}", at + 1) }
+        let Shown { cell, word, .. } = State::from(*verdict).shown();
+        context! { class => cell, said => format!("run {}: {word}", at + 1) }
     });
     let cells: Vec<Value> = cells.collect();
-    let words = rule.verdicts.iter().map(|verdict| sign_of(*verdict).1);
+    let words = rule
+        .verdicts
+        .iter()
+        .map(|verdict| State::from(*verdict).shown().word);
     let words: Vec<&str> = words.collect();
     context! {
         rule => rule.rule.as_str(),

@@ -1,6 +1,6 @@
 //! A text list of all scenarios: sign, name, seconds, reason. The script turns the list into tables.
 
-use super::listing::sign_of;
+use crate::tally::State;
 use crate::view;
 use conformant_base::text;
 use conformant_record::{RunRecord, ScenarioResult};
@@ -12,7 +12,6 @@ const LINES_BYTES_MAX: usize = 128 * 1024;
 /// Bytes of one reason.
 const REASON_BYTES_MAX: usize = 120;
 
-/// The scenarios of each service.
 pub(super) fn scenarios(record: &RunRecord) -> Vec<Value> {
     let mut services: BTreeMap<&str, Vec<&ScenarioResult>> = BTreeMap::new();
     for result in &record.scenarios {
@@ -42,7 +41,7 @@ fn lines(results: &[&ScenarioResult], room: &mut usize) -> String {
         } else {
             format!("{above}\n")
         };
-        let (sign, _, _) = sign_of(result.verdict);
+        let sign = State::from(result.verdict).shown().sign;
         let reason = text::excerpt(&result.reason, REASON_BYTES_MAX);
         let line = format!("{head}{sign}{name} {:.1} {reason}\n", result.seconds);
         if line.len() > *room {

@@ -1,23 +1,27 @@
 //! Results of a service as a bar and in words.
 
 use super::words::thousands;
-use crate::tally::Tally;
+use crate::tally::{State, Tally};
 use conformant_record::Asked;
 use minijinja::{Value, context};
 
 pub(super) fn service(tally: &Tally, timed: bool) -> Value {
-    let mut say: Vec<(&str, &str, usize)> = tally
-        .parts()
-        .into_iter()
-        .filter(|(class, _, _)| ["fail", "warn", "advice", "waived", "pass"].contains(class))
-        .collect();
     // Broken rules first.
-    say.sort_by_key(|(class, _, _)| *class == "pass");
-    say.push(("not-judged", "not decided", tally.undecided()));
-    let say = say.into_iter().filter(|(_, _, n)| *n > 0);
-    let say: Vec<Value> = say
-        .map(|(class, word, n)| context! { class, word, said => thousands(n) })
-        .collect();
+    let states = [
+        State::Broken,
+        State::Warned,
+        State::Advised,
+        State::Waived,
+        State::Passed,
+    ];
+    let decided = states.map(|state| (state.shown().class, state.noun(tally[state]), tally[state]));
+    let undecided = ("not-judged", "not decided", tally.undecided());
+    let say = decided
+        .into_iter()
+        .chain([undecided])
+        .filter(|(_, _, n)| *n > 0);
+    let say = say.map(|(class, word, n)| context! { class, word, said => thousands(n) });
+    let say: Vec<Value> = say.collect();
     let target = tally
         .target
         .clone()
@@ -37,11 +41,11 @@ pub(super) fn bar(tally: &Tally) -> Vec<Value> {
     const WIDTH: usize = 1_000;
     const GAP: usize = 2;
     const WIDTH_MIN: usize = 5;
-    let parts = tally.parts();
+    let parts: Vec<(State, usize)> = tally.parts().collect();
     let all = tally.rules().max(1);
     let mut widths: Vec<usize> = parts
         .iter()
-        .map(|(_, _, n)| (n * WIDTH / all).max(WIDTH_MIN))
+        .map(|(_, n)| (n * WIDTH / all).max(WIDTH_MIN))
         .collect();
     let over = (widths.iter().sum::<usize>() + GAP * parts.len()).saturating_sub(WIDTH);
     // The widest part compensates for the minimum widths.
@@ -52,9 +56,10 @@ pub(super) fn bar(tally: &Tally) -> Vec<Value> {
     let drawn = parts
         .into_iter()
         .zip(widths)
-        .map(|((class, word, count), width)| {
+        .map(|((state, count), width)| {
             let at = x;
             x += width + GAP;
+            let (class, word) = (state.shown().class, state.noun(count));
             context! { class, word, count, said => thousands(count), x => at, width }
         });
     drawn.collect()

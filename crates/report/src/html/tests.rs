@@ -2,7 +2,7 @@
 
 use super::page::{ANATOMIES_MAX, BYTES_MAX, SCRIPT, STYLE, hash};
 use super::render;
-use crate::sample::{HOSTILE, archive, every_text_is, sample};
+use crate::sample::{HOSTILE, archive, assert_contains, every_text_is, sample};
 use crate::texts::escaped;
 use crate::{Format, Settings};
 use conformant_record::{
@@ -33,23 +33,24 @@ fn tags(html: &str) -> Vec<String> {
 #[test]
 fn a_run_reads_like_this() {
     let html = rendered(&sample());
-    for part in [
-        "</svg>Not conformant</h1>",
-        "2 defects: 1 explains the broken rule, 1 is a warning. 1 rule passes; 5 not decided.",
-        "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
-        "<h3>An execution has a third state</h3>",
-        "resembles the fault <code>flow&#x2f;execution-status-wrong</code>",
-        "<span class=\"says\">What flow&#x2f;execution&#x2f;status asks for.</span>",
-        "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
-        "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
-        "<b>Configure the hook end_execution</b>",
-        "<b class=\"num\">84&nbsp;%</b><p>of the defects of an unknown implementation of flow, range 76 to 92&nbsp;%. To raise it: configure the hook end_execution (87\u{a0}%).",
-        "What does a member look like that was never set?",
-        "known until 2.4</td>",
-        "<pre>conformant run --seed 7</pre>",
-    ] {
-        assert!(html.contains(part), "{part}\nis missing in\n{html}");
-    }
+    assert_contains(
+        &html,
+        &[
+            "</svg>Not conformant</h1>",
+            "2 defects: 1 explains the broken rule, 1 is a warning. 1 rule passes; 5 not decided.",
+            "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
+            "<h3>An execution has a third state</h3>",
+            "resembles the fault <code>flow&#x2f;execution-status-wrong</code>",
+            "<span class=\"says\">What flow&#x2f;execution&#x2f;status asks for.</span>",
+            "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
+            "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
+            "<b>Configure the hook end_execution</b>",
+            "<b class=\"num\">84&nbsp;%</b><p>of the defects of an unknown implementation of flow, range 76 to 92&nbsp;%. To raise it: configure the hook end_execution (87\u{a0}%).",
+            "What does a member look like that was never set?",
+            "known until 2.4</td>",
+            "<pre>conformant run --seed 7</pre>",
+        ],
+    );
 }
 
 #[test]
@@ -240,16 +241,17 @@ fn a_timeline_has_both_sides_of_each_exchange_hook_and_callback() {
     let html = rendered(&record);
     let timeline = html.split("timeline\">").nth(1).expect("a timeline");
     let timeline = timeline.split("</ol>").next().expect("its end");
-    for part in [
-        "call <code>flow&#x2f;read-flows</code> <b>200</b>",
-        "<details open><summary><span class=\"chev\"></span><span>call <code>flow&#x2f;create-execution</code>",
-        "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
-        "hook <code>end_execution</code> <b>done</b>",
-        "<p><b>arguments</b></p><pre><span>{</span>",
-        "<span>  &quot;ended&quot;: true</span>",
-    ] {
-        assert!(timeline.contains(part), "{part}\nis missing in\n{timeline}");
-    }
+    assert_contains(
+        timeline,
+        &[
+            "call <code>flow&#x2f;read-flows</code> <b>200</b>",
+            "<details open><summary><span class=\"chev\"></span><span>call <code>flow&#x2f;create-execution</code>",
+            "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
+            "hook <code>end_execution</code> <b>done</b>",
+            "<p><b>arguments</b></p><pre><span>{</span>",
+            "<span>  &quot;ended&quot;: true</span>",
+        ],
+    );
 }
 
 #[test]
@@ -286,14 +288,15 @@ fn counts_of_an_archive_are_drawn_by_kind_rule_and_day() {
     assert!(!rendered(&record).contains("id=\"archive\""));
     record.archive = Some(archive());
     let html = rendered(&record);
-    for part in [
-        "5 of 1200 documents are rejected. 1 line contains no readable document or event.",
-        "<title>2026-01-30: 3 findings</title>",
-        "<td><code>events&#x2f;MessageSent 2</code></td><td data-h=\"rejected\" class=\"num\">5</td>",
-        "<td class=\"num\">5</td><td><code>events&#x2f;message-sent&#x2f;body</code></td>",
-    ] {
-        assert!(html.contains(part), "{part}\nis missing in\n{html}");
-    }
+    assert_contains(
+        &html,
+        &[
+            "5 of 1200 documents are rejected. 1 line contains no readable document or event.",
+            "<title>2026-01-30: 3 findings</title>",
+            "<td><code>events&#x2f;MessageSent 2</code></td><td data-h=\"rejected\" class=\"num\">5</td>",
+            "<td class=\"num\">5</td><td><code>events&#x2f;message-sent&#x2f;body</code></td>",
+        ],
+    );
 }
 
 #[test]

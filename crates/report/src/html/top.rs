@@ -3,7 +3,7 @@
 use super::words::{duration, hold, thousands};
 use crate::cards::Card;
 use crate::invocation;
-use crate::tally::Tally;
+use crate::tally::{State, Tally};
 use crate::view::{self, Effect};
 use conformant_base::text;
 use conformant_record::{Build, History, Proof, RunRecord, share};
@@ -22,7 +22,7 @@ pub(super) fn verdict(
         ("warn", "Ended early")
     } else if !record.complete {
         ("warn", "Interrupted")
-    } else if whole.error > 0 {
+    } else if whole[State::Error] > 0 {
         ("warn", "Not fully judged")
     } else if judged == 0 {
         ("warn", "Nothing judged")
@@ -76,8 +76,8 @@ pub(super) fn build(build: &Build) -> Value {
 }
 
 pub(super) fn short(whole: &Tally) -> String {
-    match (whole.broken, whole.warned) {
-        (0, 0) => format!("{} pass", thousands(whole.passed)),
+    match (whole[State::Broken], whole[State::Warned]) {
+        (0, 0) => format!("{} pass", thousands(whole[State::Passed])),
         (0, warned) => view::count(warned, "warning"),
         (broken, _) => format!("{broken} broken"),
     }
@@ -86,16 +86,16 @@ pub(super) fn short(whole: &Tally) -> String {
 pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String {
     let fails = |card: &&Card| card.effect == Effect::Fails;
     let failing = cards.iter().filter(fails).count();
-    let mut text = match (failing, whole.broken, whole.warned) {
-        (0, _, 0) if whole.waived > 0 => format!(
+    let mut text = match (failing, whole[State::Broken], whole[State::Warned]) {
+        (0, _, 0) if whole[State::Waived] > 0 => format!(
             "{}, {} broken but waived.",
-            hold(whole.passed),
-            are(whole.waived)
+            hold(whole[State::Passed]),
+            are(whole[State::Waived])
         ),
-        (0, _, 0) => format!("{}, none is broken.", hold(whole.passed)),
+        (0, _, 0) => format!("{}, none is broken.", hold(whole[State::Passed])),
         (0, _, warned) => format!(
             "{}, {} broken with a warning only.",
-            hold(whole.passed),
+            hold(whole[State::Passed]),
             are(warned)
         ),
         (1, 1, 0) => "One rule is broken.".to_owned(),
@@ -121,13 +121,13 @@ pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String 
         }
     };
     if failing > 0 {
-        text += &format!(" {}", hold(whole.passed));
+        text += &format!(" {}", hold(whole[State::Passed]));
         text += if whole.undecided() > 0 { ";" } else { "." };
     }
     if whole.undecided() > 0 {
         text += &format!(" {} not decided.", thousands(whole.undecided()));
     }
-    match whole.advised {
+    match whole[State::Advised] {
         0 => {}
         1 => text += " There is 1 note to clients.",
         n => text += &format!(" There are {n} notes to clients."),

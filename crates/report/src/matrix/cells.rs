@@ -47,7 +47,6 @@ pub(super) fn column(name: &str, record: &RunRecord) -> Column {
     }
 }
 
-/// Counts of verdicts.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     passed: usize,
@@ -116,8 +115,6 @@ fn rules<'a>(record: &'a RunRecord, service: &'a str) -> impl Iterator<Item = &'
     })
 }
 
-/// Whether a service is claimed; none without claims.
-/// The verdict of one rule.
 pub(super) fn verdict(verdict: Verdict) -> Cell {
     let state = match verdict {
         Verdict::Pass => State::Pass,
@@ -131,6 +128,7 @@ pub(super) fn verdict(verdict: Verdict) -> Cell {
     }
 }
 
+/// Whether a service is claimed; none without claims.
 fn is_claimed(record: &RunRecord, service: &str) -> Option<bool> {
     let claims = record.claims.as_ref()?;
     Some(claims.services.contains_key(service))

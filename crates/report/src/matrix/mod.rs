@@ -23,7 +23,6 @@ const DIFFERING_MAX: usize = 200;
 /// Scenarios by service and optional feature.
 pub type FeatureScenarios = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
-/// The table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
     columns: Vec<Column>,
@@ -109,7 +108,6 @@ impl Matrix {
         }
     }
 
-    /// The heading.
     fn title(&self) -> &'static str {
         match self.is_one_target {
             true => "Runs of one target by service and feature",
@@ -169,7 +167,6 @@ fn differing(runs: &[(String, RunRecord)]) -> Vec<Row> {
     rows.collect()
 }
 
-/// A part of an id.
 fn part(id: &str, index: usize) -> &str {
     id.split('/').nth(index).unwrap_or_default()
 }
