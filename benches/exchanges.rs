@@ -15,15 +15,16 @@ use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_record::RunEvent;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -326,10 +327,18 @@ async fn serve(
         .await;
 }
 
+async fn collected(mut body: Incoming) -> Vec<u8> {
+    let mut read = Vec::new();
+    while let Some(Ok(frame)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        read.extend(frame.into_data().unwrap_or_default());
+    }
+    read
+}
+
 async fn answer(
     world: Arc<World>,
     request: hyper::Request<Incoming>,
-) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
+) -> Result<hyper::Response<String>, Infallible> {
     let (head, body) = request.into_parts();
     let text =
         |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -345,11 +354,7 @@ async fn answer(
             .iter()
             .map(|(name, value)| (name.to_string(), text(value)))
             .collect(),
-        body: body
-            .collect()
-            .await
-            .map(|b| b.to_bytes().to_vec())
-            .unwrap_or_default(),
+        body: collected(body).await,
     };
     let response = world.handle(&request);
     let mut built = hyper::Response::builder().status(response.status);
@@ -357,7 +362,7 @@ async fn answer(
         built = built.header(name, value);
     }
     Ok(built
-        .body(Full::new(Bytes::from(response.body)))
+        .body(String::from_utf8(response.body).expect("these answers are texts"))
         .expect("the reference answers in HTTP"))
 }
 

@@ -61,7 +61,6 @@ pub(super) fn console<'a>(
     };
     let color = wished.unwrap_or(terminal);
     let columns = set("COLUMNS").and_then(|c| c.parse().ok());
-    let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let progress = match (how.quiet, std::io::stderr().is_terminal() && !is_dumb) {
         (true, _) => Progress::None,
         (false, true) => Progress::Bar,
@@ -69,7 +68,7 @@ pub(super) fn console<'a>(
     };
     let look = Look {
         width: columns
-            .or_else(|| size().filter(|_| terminal))
+            .or_else(|| terminal_columns().filter(|_| terminal))
             .unwrap_or(WIDTH_DEFAULT),
         color,
         progress,
@@ -85,6 +84,19 @@ pub(super) fn console<'a>(
         is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
+}
+
+/// The width of the terminal that standard output is.
+#[cfg(unix)]
+fn terminal_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Not queried elsewhere: `COLUMNS` sets it.
+#[cfg(not(unix))]
+fn terminal_columns() -> Option<usize> {
+    None
 }
 
 /// The path of the record, also within a folder of reports.

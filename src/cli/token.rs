@@ -4,6 +4,7 @@
 
 use super::args::TokenArgs;
 use super::{Done, Exit, Failure, config, note, print, write_file};
+use conformant_base::picture::{self, Pixel};
 use conformant_engine::token::{Application, Offer};
 use conformant_rulebook::service::ServiceIndex;
 use qrcode::render::{svg, unicode};
@@ -41,7 +42,7 @@ pub(super) fn token(args: &TokenArgs) -> Done {
     let user = args
         .custom_user_id
         .clone()
-        .unwrap_or_else(|| uuid::Uuid::from_bytes(rand::random()).to_string());
+        .unwrap_or_else(|| conformant_base::ids::uuid(rand::random()));
     let offer = application
         .offer(&user, lifetime, conformant_base::clock::now())
         .map_err(|e| Failure::Usage(e.to_string()))?;
@@ -75,8 +76,6 @@ fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
 
 /// The code as a black and white PNG.
 fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |e: png::EncodingError| Failure::Trouble(format!("failed to draw the picture: {e}"));
     let width = (code.width() + 2 * QUIET_MODULES) * MODULE_PIXELS;
     let is_dark = |x: usize, y: usize| {
         let module = |pixel: usize| {
@@ -94,12 +93,5 @@ fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
         .collect();
     let size = u32::try_from(width)
         .map_err(|_| Failure::Trouble("the picture is too large".to_owned()))?;
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, size, size);
-    encoder.set_color(png::ColorType::Grayscale);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(failed)?;
-    writer.write_image_data(&pixels).map_err(failed)?;
-    writer.finish().map_err(failed)?;
-    Ok(bytes)
+    Ok(picture::png(size, Pixel::Gray, &pixels))
 }

@@ -8,69 +8,111 @@
 )]
 
 use crate::program::{Folder, changed_files, conformant, ended, files, one_in, root};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::sessions::words;
+use regex::Regex;
+use std::path::PathBuf;
 
-/// The variable of `trycmd` for `BLESS`.
-const OVERWRITE: (&str, &str) = ("TRYCMD", "overwrite");
+const FENCE: &str = "```console\n$ conformant";
 
-/// The variable that marks the test in its folder.
-const IN_FOLDER: &str = "SESSIONS_IN_FOLDER";
-
-/// Starts this test again in a folder with everything of the project but the reports of earlier runs.
-fn run_in_folder(blessing: bool) {
+/// A folder with everything of the project but the reports of earlier runs.
+fn linked_project() -> Folder {
     let folder = Folder::new();
     for entry in std::fs::read_dir(root()).expect("the project is a folder") {
         let entry = entry.expect("it can be read");
-        if !["reports", "target"]
-            .map(Some)
-            .contains(&entry.file_name().to_str())
-        {
-            let link = folder.join(entry.file_name());
-            std::os::unix::fs::symlink(entry.path(), link).expect("it can be linked");
+        let name = entry.file_name();
+        if name != "reports" && name != "target" {
+            std::os::unix::fs::symlink(entry.path(), folder.join(name)).expect("it can be linked");
         }
     }
-    let this = std::env::current_exe().expect("the test knows itself");
-    let mut command = Command::new(this);
-    command
-        .args(["--exact", "cli::sessions_go_as_written"])
-        .current_dir(&*folder)
-        .env(IN_FOLDER, "1");
-    if blessing {
-        command.env(OVERWRITE.0, OVERWRITE.1);
+    folder
+}
+
+/// Runs a command line; returns its exit code, if it is not 0, and its output as pages show them.
+fn shown(folder: &Folder, line: &str) -> String {
+    let words = words(line);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = conformant(folder, &words);
+    let (code, out, err) = ended(command.env("NO_COLOR", "1").env("COLUMNS", "100"));
+    let code = match code {
+        0 => String::new(),
+        code => format!("? {code}\n"),
+    };
+    format!("{code}{out}{err}\n")
+}
+
+/// Whether a page shows this. There, `...` stands for any lines, and `[..]` for any part of a line.
+fn is_shown(expected: &str, actual: &str) -> bool {
+    let any = regex::escape(expected)
+        .replace("\n\\.\\.\\.\n", "\n(?s:.*\n)?")
+        .replace("\\[\\.\\.\\]", ".*");
+    let pattern = Regex::new(&format!("^{any}$")).expect("it is escaped");
+    pattern.is_match(actual)
+}
+
+/// Runs the sessions of a page. Returns the page with their output, unless it shows the same.
+fn played(folder: &Folder, page: &str) -> String {
+    let (head, sessions) = page.split_once(FENCE).expect("a page has a session");
+    let mut written = head.to_owned();
+    for session in sessions.split(FENCE) {
+        let (line, rest) = session.split_once('\n').expect("a command is a line");
+        let (expected, after) = rest.split_once("```\n").expect("a session has an end");
+        let actual = shown(folder, line);
+        let output = match is_shown(expected, &actual) {
+            true => expected,
+            false => &actual,
+        };
+        written += &[FENCE, line, "\n", output, "```\n", after].concat();
     }
-    let status = command.status().expect("the test can be started again");
-    assert!(status.success(), "a session differs");
+    written
 }
 
 #[test]
 fn sessions_go_as_written() {
     let blessing = std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none();
-    if std::env::var_os(IN_FOLDER).is_none() {
-        return run_in_folder(blessing);
-    }
-    let path = |file: &PathBuf| file.strip_prefix(root()).map(Path::to_owned);
     let all = files(&root().join("tests/it/cmd"), &["md"]);
-    let all: Vec<PathBuf> = all.iter().flat_map(path).collect();
     assert!(all.len() > 4, "{all:?}");
     let changed = changed_files("tests/it/cmd");
-    let sample = match blessing {
+    let is_changed = |file: &PathBuf| changed.iter().any(|name| file.ends_with(name));
+    let mut sample = match blessing {
         true => all.clone(),
         false => one_in(2, all.clone()),
     };
-    let is_changed = |file: &Path| changed.iter().any(|name| Path::new(name) == file);
-    let cases = trycmd::TestCases::new();
-    for file in all {
-        if sample.contains(&file) || is_changed(&file) {
-            cases.case(file);
+    sample.extend(all.into_iter().filter(is_changed));
+    sample.sort();
+    sample.dedup();
+    let folder = linked_project();
+    for file in sample {
+        let page = std::fs::read_to_string(&file).expect("it can be read");
+        let now = played(&folder, &page);
+        if blessing {
+            std::fs::write(&file, now).expect("the project is writable");
+        } else {
+            let name = file.display();
+            assert!(page == now, "{name} differs:\n{}", difference(&page, &now));
         }
     }
-    cases
-        .env("CI", "")
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .register_bin("conformant", Path::new(env!("CARGO_BIN_EXE_conformant")))
-        .run();
+}
+
+/// The lines that differ.
+fn difference(expected: &str, actual: &str) -> String {
+    let diff = similar::TextDiff::from_lines(expected, actual);
+    diff.unified_diff().to_string()
+}
+
+#[test]
+fn sessions_match_texts_in_place_of_dots_only() {
+    for (expected, actual, is_same) in [
+        ("a\n", "a\n", true),
+        ("a\n", "a\nb\n", false),
+        ("a.c\n", "abc\n", false),
+        ("a [..] d\n", "a b c d\n", true),
+        ("a [..] d\n", "a b\nd\n", false),
+        ("a\n...\nd\n", "a\nb\nc\nd\n", true),
+        ("a\n...\nd\n", "a\nd\n", true),
+        ("a\n...\nd\n", "a\nb\n", false),
+    ] {
+        assert_eq!(is_shown(expected, actual), is_same, "{expected} {actual}");
+    }
 }
 
 #[test]

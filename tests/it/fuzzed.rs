@@ -11,8 +11,8 @@ use entries::{ENTRIES, Entry};
 
 use crate::program::{files, root, setting};
 use conformant_base::clock;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::time::Duration;

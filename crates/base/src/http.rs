@@ -224,19 +224,34 @@ impl fmt::Debug for Headers {
 }
 
 pub fn percent_decode(text: &str) -> String {
-    percent_encoding::percent_decode_str(text)
-        .decode_utf8_lossy()
-        .into_owned()
+    String::from_utf8_lossy(&percent_decode_bytes(text)).into_owned()
+}
+
+/// Keeps percent signs without two digits.
+pub fn percent_decode_bytes(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = match rest {
+            [b'%', high, low, ..] => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        let byte = escaped.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        decoded.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &rest[3..] } else { after };
+    }
+    decoded
 }
 
 /// Encodes everything but the unreserved characters of RFC 3986, for one path segment or query value.
 pub fn percent_encode(text: &str) -> String {
-    const KEEP: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'~');
-    percent_encoding::utf8_percent_encode(text, KEEP).to_string()
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let encoded = |byte| match is_kept(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encoded).collect()
 }
 
 #[cfg(test)]
@@ -257,7 +272,12 @@ mod tests {
                 ("Identity".into(), "z w".into())
             ]
         );
+        assert_eq!(percent_encode("a/b-c+ü%~"), "a%2Fb-c%2B%C3%BC%25~");
         assert_eq!(percent_decode(&percent_encode("a/b c+ü%")), "a/b c+ü%");
+        assert_eq!(
+            percent_decode("%2e%2E%%41%4%+%ff%zz"),
+            "..%A%4%+\u{fffd}%zz"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! SIDs: the 34-character identifiers of the chat, media and flow documents.
+//! SIDs, the 34-character identifiers of the chat, media and flow documents, and UUIDs.
 //!
-//! Creates and recognizes them. The rulebook defines what a prefix means.
+//! Creates both and recognizes SIDs. The rulebook defines what a prefix means.
 
 use rand::Rng;
 
@@ -22,6 +22,14 @@ pub fn new_sid(prefix: &str, rng: &mut impl Rng) -> String {
     sid
 }
 
+/// A UUID of version 4 (RFC 9562) with these random bits.
+pub fn uuid(random: u128) -> String {
+    let bits = random & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| &hex[part]).join("-")
+}
+
 /// True if `text` is a SID with that prefix, digits in either case (D2, Conventions).
 pub fn is_sid(text: &str, prefix: &str) -> bool {
     text.len() == SID_LENGTH
@@ -37,10 +45,24 @@ mod tests {
 
     #[test]
     fn a_new_sid_is_recognized_and_follows_its_seed() {
-        let draw = |seed| new_sid("FW", &mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+        let draw = |seed| new_sid("FW", &mut rand::rngs::ChaCha8Rng::seed_from_u64(seed));
         assert!(is_sid(&draw(1), "FW"));
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn a_uuid_has_version_4_and_the_bits_that_are_not_fixed() {
+        for (random, expected) in [
+            (0, "00000000-0000-4000-8000-000000000000"),
+            (u128::MAX, "ffffffff-ffff-4fff-bfff-ffffffffffff"),
+            (
+                0x0123_4567_89ab_cdef_0123_4567_89ab_cdef,
+                "01234567-89ab-4def-8123-456789abcdef",
+            ),
+        ] {
+            assert_eq!(uuid(random), expected);
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Values shared by all crates: SIDs, JSON trees, HTTP messages, time, text, redaction, files and threads.
+//! Values shared by all crates: SIDs, JSON trees, HTTP messages, time, text, pictures, redaction, files and
+//! threads.
 //!
 //! Knows no rulebook, no service and no report.
 
@@ -11,6 +12,7 @@ pub mod instant;
 pub mod json;
 pub mod page;
 pub mod parallel;
+pub mod picture;
 pub mod redact;
 pub mod source;
 pub mod text;

@@ -261,7 +261,7 @@ pub fn plan<'a>(
         });
     }
     if let Some(seed) = shuffle {
-        planned.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+        planned.shuffle(&mut rand::rngs::ChaCha8Rng::seed_from_u64(seed));
     }
     planned
 }

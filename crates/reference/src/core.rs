@@ -9,12 +9,13 @@ use conformant_base::ids;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// The first account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
@@ -29,9 +30,33 @@ pub mod account {
     pub const API_SECRET: &str = "reference-api-secret";
 }
 
+/// Random values. A clone continues with the same values, which the generator of `rand` does not offer.
+#[derive(Debug)]
+pub struct Random(ChaCha8Rng);
+
+impl Clone for Random {
+    fn clone(&self) -> Self {
+        Self(ChaCha8Rng::deserialize_state(&self.0.serialize_state()))
+    }
+}
+
+impl Deref for Random {
+    type Target = ChaCha8Rng;
+
+    fn deref(&self) -> &ChaCha8Rng {
+        &self.0
+    }
+}
+
+impl DerefMut for Random {
+    fn deref_mut(&mut self) -> &mut ChaCha8Rng {
+        &mut self.0
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Core {
-    pub rng: ChaCha8Rng,
+    pub rng: Random,
     /// The account whose resources these are.
     pub account_sid: &'static str,
     /// Start of links: scheme, host, port and prefix.
@@ -96,7 +121,7 @@ pub enum Delivery {
 impl Core {
     pub(super) fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
-            rng: ChaCha8Rng::seed_from_u64(settings.seed),
+            rng: Random(ChaCha8Rng::seed_from_u64(settings.seed)),
             account_sid: account::SID,
             origin: settings.origin.clone(),
             now,
@@ -119,7 +144,7 @@ impl Core {
     }
 
     pub fn sid(&mut self, prefix: &str) -> String {
-        let sid = ids::new_sid(prefix, &mut self.rng);
+        let sid = ids::new_sid(prefix, &mut *self.rng);
         if self.varies(Variant::UppercaseHex) {
             let (prefix, digits) = sid.split_at(2);
             return format!("{prefix}{}", digits.to_uppercase());
@@ -511,5 +536,28 @@ impl Refusal {
     /// A conflict, or a limit is reached.
     pub fn conflict(why: &str) -> Self {
         Self::new(409, 20409, why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng as _;
+
+    #[test]
+    fn a_clone_draws_what_the_original_draws() {
+        let mut original = Random(ChaCha8Rng::seed_from_u64(1));
+        let values =
+            |mut random: Random| -> Vec<u64> { (0..40).map(|_| random.next_u64()).collect() };
+        for _ in 0..100 {
+            assert_eq!(values(original.clone()), values(original.clone()));
+            let ahead = values(original.clone());
+            // Half of a value, so that clones are made between and within values.
+            original.next_u32();
+            assert_ne!(values(original.clone()), ahead);
+        }
+        let mut plain = ChaCha8Rng::seed_from_u64(1);
+        (0..100).for_each(|_| _ = plain.next_u32());
+        assert_eq!(values(original), values(Random(plain)));
     }
 }

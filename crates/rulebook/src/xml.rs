@@ -4,9 +4,9 @@
 //! come from the schema. A text that does not match its type stays a text and is judged as one.
 
 use crate::{Place, Resolved, types};
-use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::encoding::{DetectedEncoding, detect_encoding};
+use quick_xml::events::{BytesDecl, BytesStart, Event};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 
@@ -69,30 +69,31 @@ pub fn to_value(xml: &[u8], schema: Option<&Value>) -> Result<Value, XmlFault> {
 
 /// The decoded text: by its byte order mark, else by its declaration, else as UTF-8 (XML 1.0, 4.3.3).
 fn decode(xml: &[u8]) -> Result<Cow<'_, str>, XmlFault> {
-    let (encoding, text) = match Encoding::for_bom(xml) {
-        Some((encoding, length)) => (encoding, &xml[length..]),
-        None => (declared(xml).unwrap_or(UTF_8), xml),
+    let declared = || {
+        let encoding = declaration(xml)?.encoder()?;
+        encoding.is_ascii_compatible().then_some(encoding)
     };
-    if encoding == UTF_8 {
+    let utf8 = DetectedEncoding::Utf8Bom.encoding();
+    let mark = detect_encoding(xml).filter(|detected| detected.bom_len() > 0);
+    let (encoding, text) = match mark {
+        Some(mark) => (mark.encoding(), &xml[mark.bom_len()..]),
+        None => (declared().unwrap_or(utf8), xml),
+    };
+    if encoding == utf8 {
         let text = std::str::from_utf8(text).map_err(|e| XmlFault::NotUtf8(e.valid_up_to()))?;
         return Ok(Cow::Borrowed(text));
     }
-    encoding
-        .decode_without_bom_handling_and_without_replacement(text)
-        .ok_or(XmlFault::Undecodable(encoding.name()))
+    quick_xml::encoding::decode(text, encoding).map_err(|_| XmlFault::Undecodable(encoding.name()))
 }
 
-/// The encoding in the declaration, if it is compatible with ASCII.
-fn declared(xml: &[u8]) -> Option<&'static Encoding> {
+fn declaration(xml: &[u8]) -> Option<BytesDecl<'_>> {
     let head = &xml[..xml.len().min(DECLARATION_BYTES_MAX)];
-    let head = head.strip_prefix(b"<?xml")?;
+    let head = head.strip_prefix(b"<?")?;
     let head = &head[..head.windows(2).position(|end| end == b"?>")?];
     let head = std::str::from_utf8(head).ok()?;
-    let (_, said) = head.split_once("encoding")?;
-    let said = said.trim_start().strip_prefix('=')?.trim_start();
-    let quote = said.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let label = said[1..].split(quote).next()?;
-    Encoding::for_label_no_replacement(label.as_bytes()).filter(|e| e.is_ascii_compatible())
+    let start = BytesStart::from_content(head, "xml".len());
+    head.starts_with("xml")
+        .then(|| BytesDecl::from_start(start))
 }
 
 fn read(xml: &[u8]) -> Result<Element, XmlFault> {

@@ -9,8 +9,8 @@ use conformant_base::json;
 use conformant_engine::plan::{self, Planned};
 use conformant_engine::sessions::{Mutate, Offline};
 use conformant_reference::{Fault, Switch, Variant};
+use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

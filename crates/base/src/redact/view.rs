@@ -5,6 +5,7 @@
 //! - Lenient: whatever looks like an escape is one.
 
 use crate::text::CUT;
+use quick_xml::escape::resolve_html5_entity;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -388,10 +389,9 @@ fn entity(text: &[u8]) -> Escape {
     let closed = |end: usize| end + usize::from(text.get(end) == Some(&b';'));
     if text.get(1) != Some(&b'#') {
         let end = end(u8::is_ascii_alphanumeric, 1);
-        let whole = std::str::from_utf8(text.get(..=end)?).ok()?;
-        let decoded = html_escape::decode_html_entities(whole);
-        let is_entity = whole.ends_with(';') && decoded != whole;
-        return is_entity.then(|| Some((end + 1, Decoded::text(&decoded)?)))?;
+        let name = std::str::from_utf8(text.get(1..=end)?).ok()?;
+        let decoded = resolve_html5_entity(name.strip_suffix(';')?)?;
+        return Some((end + 1, Decoded::text(decoded)?));
     }
     let (from, to, radix) = if matches!(text.get(2), Some(b'x' | b'X')) {
         (3, end(u8::is_ascii_hexdigit, 3), 16)

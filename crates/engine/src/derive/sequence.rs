@@ -17,8 +17,8 @@ use conformant_rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
 use conformant_rulebook::{
     Action, Operation, ParameterLocation, Rulebook, Service, interpolations,
 };
+use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

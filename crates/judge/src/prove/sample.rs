@@ -9,8 +9,8 @@ use crate::{Change, DocumentCache, Judgment, Mutation, Other, Site, judge_mutate
 use conformant_record::{RunRecord, Sample};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
+use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::{Mutex, PoisonError};

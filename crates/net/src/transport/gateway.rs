@@ -7,10 +7,11 @@
 use super::client::Client;
 use super::fault::Fault;
 use super::origin::BaseUrl;
-use super::server::{Handler, HttpResponse, ListenError, RunningServer, ServerSettings, bare};
+use super::server::{
+    Handler, HttpResponse, ListenError, RunningServer, ServerSettings, Whole, bare,
+};
 use conformant_base::clock::{self, Timestamp};
-use conformant_base::http::{Headers, Request, Response};
-use http_body_util::Full;
+use conformant_base::http::{Headers, Request, Response, percent_decode_bytes};
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
@@ -147,7 +148,7 @@ fn within_base(target: &str) -> Option<String> {
     let mut segments: Vec<&str> = Vec::new();
     let mut ends_open = true;
     for segment in path.split('/').skip(1) {
-        let decoded: Vec<u8> = percent_encoding::percent_decode_str(segment).collect();
+        let decoded = percent_decode_bytes(segment);
         ends_open = matches!(&decoded[..], b"" | b"." | b"..");
         match &decoded[..] {
             b"." => {}
@@ -195,7 +196,7 @@ fn end_to_end(headers: &Headers) -> Headers {
 
 fn passed_back(response: &Response) -> HttpResponse {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut answered = hyper::Response::new(Full::new(Bytes::copy_from_slice(&response.body)));
+    let mut answered = hyper::Response::new(Whole::new(Bytes::copy_from_slice(&response.body)));
     *answered.status_mut() = status;
     for (name, value) in end_to_end(&response.headers).iter() {
         let field = HeaderName::from_bytes(name.as_bytes()).ok();
@@ -218,7 +219,7 @@ fn unanswered(fault: &Fault) -> HttpResponse {
         fault.cause,
         conformant_base::text::escape_line(&fault.detail)
     );
-    let mut answered = hyper::Response::new(Full::new(Bytes::from(why)));
+    let mut answered = hyper::Response::new(Whole::new(Bytes::from(why)));
     *answered.status_mut() = StatusCode::BAD_GATEWAY;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     answered

@@ -7,17 +7,19 @@ use super::origin::BaseUrl;
 use conformant_base::clock;
 use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::http::{Headers, Request};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::HeaderMap;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -96,7 +98,51 @@ pub(super) trait Handler: Send + Sync + 'static {
     fn answer(&self, route: String, request: Request) -> impl Future<Output = HttpResponse> + Send;
 }
 
-pub(super) type HttpResponse = Response<Full<Bytes>>;
+pub(super) type HttpResponse = Response<Whole>;
+
+/// A body that is sent in one piece.
+#[derive(Default)]
+pub(super) struct Whole(Option<Bytes>);
+
+impl Whole {
+    pub(super) fn new(bytes: Bytes) -> Self {
+        Self(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+}
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, Bytes::len) as u64)
+    }
+}
+
+/// Reads a body of at most `limit` bytes.
+async fn collected(mut body: Incoming, limit: usize) -> Result<Vec<u8>, StatusCode> {
+    let mut read = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|_| StatusCode::BAD_REQUEST)?;
+        let data = frame.into_data().unwrap_or_default();
+        if data.len() > limit - read.len() {
+            return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        read.extend_from_slice(&data);
+    }
+    Ok(read)
+}
 
 impl RunningServer {
     /// Starts to listen on a separate thread. `make` returns the handler, and is called once the address is known.
@@ -254,7 +300,7 @@ async fn serve<H: Handler>(stream: TcpStream, server: Arc<Server<H>>, answering:
 
 /// A response without a body.
 pub(super) fn bare(status: StatusCode) -> HttpResponse {
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(Whole::default());
     *response.status_mut() = status;
     response
 }
@@ -301,15 +347,9 @@ impl<H: Handler> Server<H> {
             Some(bytes) if bytes <= LARGE_BODY => None,
             _ => Some(permit.await.expect("the semaphore is never closed")),
         };
-        let read = Limited::new(body, self.settings.body).collect().await;
+        let read = collected(body, self.settings.body).await;
         drop(permit);
-        match read {
-            Ok(body) => Ok(body.to_bytes().to_vec()),
-            Err(e) if e.is::<http_body_util::LengthLimitError>() => {
-                Err(StatusCode::PAYLOAD_TOO_LARGE)
-            }
-            Err(_) => Err(StatusCode::BAD_REQUEST),
-        }
+        read
     }
 }
 

@@ -488,9 +488,7 @@ impl Approval {
 fn new_uuid(core: &mut Core) -> String {
     let mut bytes = [0; 16];
     core.rng.fill_bytes(&mut bytes);
-    let uuid = uuid::Builder::from_random_bytes(bytes)
-        .into_uuid()
-        .to_string();
+    let uuid = conformant_base::ids::uuid(u128::from_be_bytes(bytes));
     if core.varies(Variant::AuthUppercaseUuid) {
         return uuid.to_uppercase();
     }

@@ -204,7 +204,7 @@ impl Live {
             clock_queried: Once::new(),
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(NO_CALLBACK_YET),
-            owner: uuid::Uuid::from_u128(rand::random()).to_string(),
+            owner: conformant_base::ids::uuid(rand::random()),
             leased: Mutex::default(),
             lease_reported: Once::new(),
             barrier: ClockBarrier::default(),
