@@ -7,6 +7,7 @@ use conformant_rulebook::rules::RuleFile;
 use conformant_rulebook::{
     Check, Model, ParameterError, Parameters, PredicateRegistry, Problems, Rulebook,
 };
+use conformant_schema::Schemas;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -90,6 +91,12 @@ pub fn shared() -> &'static Rulebook {
     static RULEBOOK: LazyLock<Rulebook> =
         LazyLock::new(|| embedded().unwrap_or_else(|problems| panic!("{problems}")));
     &RULEBOOK
+}
+
+/// The schemas of the embedded rulebook, each compiled once per process.
+pub fn shared_schemas() -> &'static Schemas {
+    static SCHEMAS: LazyLock<Schemas> = LazyLock::new(Schemas::default);
+    &SCHEMAS
 }
 
 /// The rulebook in a folder.

@@ -13,12 +13,11 @@ use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, ScenarioRun, Sessions, Target, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
 use conformant_judge::judge;
-use conformant_judge::load::shared as rulebook;
+use conformant_judge::load::{shared as rulebook, shared_schemas};
 use conformant_record::{Finding, Subject, Verdict};
 use conformant_reference::Fault;
 use conformant_reference::SERVICES;
 use conformant_rulebook::scenario::Credentials;
-use conformant_schema::Schemas;
 use serde_json::Value;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +112,7 @@ fn live(exchanges: Vec<Exchange>, configured: Value) -> Vec<Finding> {
         configured,
         ..Evidence::default()
     };
-    judge(rulebook(), &Schemas::default(), &evidence).findings
+    judge(rulebook(), shared_schemas(), &evidence).findings
 }
 
 fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) {
@@ -132,9 +131,8 @@ fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) 
         .find(|p| p.scenario.id == scenario)
         .unwrap();
     let session = sessions.open(planned).unwrap();
-    let schemas = Schemas::default();
     let calm = AtomicBool::new(false);
-    let scenario_run = ScenarioRun::new(rulebook(), &schemas, planned, (0, 0));
+    let scenario_run = ScenarioRun::new(rulebook(), shared_schemas(), planned, (0, 0));
     let outcome = run_scenario(scenario_run, session.as_ref(), &calm);
     (outcome.evidence.exchanges, outcome.evidence.configured)
 }

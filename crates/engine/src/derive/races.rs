@@ -599,10 +599,9 @@ mod tests {
     use crate::sessions::Offline;
     use crate::{Planned, ScenarioRun, Target, conclude, plan, run_scenario};
     use conformant_judge::evidence::Event;
-    use conformant_judge::load::shared;
+    use conformant_judge::load::{shared, shared_schemas};
     use conformant_record::Verdict;
     use conformant_rulebook::step::Concurrently;
-    use conformant_schema::Schemas;
     use std::collections::BTreeSet;
     use std::sync::atomic::AtomicBool;
 
@@ -619,10 +618,10 @@ mod tests {
     /// 200 seeds are 200 orders of the requests; the campaign draws more.
     #[test]
     fn no_order_of_the_requests_breaks_a_rule() {
-        let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
+        let (schemas, worlds, calm) = (shared_schemas(), reference(), AtomicBool::new(false));
         for planned in races() {
             for seed in 0..3 {
-                let concluded = conclude(shared(), &schemas, &planned, &worlds, seed, &calm);
+                let concluded = conclude(shared(), schemas, &planned, &worlds, seed, &calm);
                 let (result, findings) = (&concluded.result, &concluded.judgment.findings);
                 let id = &planned.scenario.id;
                 assert!(findings.is_empty(), "{id}: {findings:?}");
@@ -633,10 +632,10 @@ mod tests {
 
     #[test]
     fn evidence_of_a_race_is_in_the_order_of_the_scenario_and_overlaps() {
-        let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
+        let (schemas, worlds, calm) = (shared_schemas(), reference(), AtomicBool::new(false));
         for planned in races() {
             let session = crate::Sessions::open(&worlds, &planned).unwrap();
-            let scenario_run = ScenarioRun::new(shared(), &schemas, &planned, (0, 0));
+            let scenario_run = ScenarioRun::new(shared(), schemas, &planned, (0, 0));
             let evidence = run_scenario(scenario_run, session.as_ref(), &calm).evidence;
             let raced: Vec<_> = evidence
                 .events

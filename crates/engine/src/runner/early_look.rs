@@ -94,10 +94,9 @@ mod tests {
     use crate::sessions::Offline;
     use crate::{Planned, ScenarioRun, Sessions, Target, plan, run_scenario};
     use conformant_judge::evidence::{Event, Evidence};
-    use conformant_judge::load::shared;
+    use conformant_judge::load::{shared, shared_schemas};
     use conformant_reference::Fault;
     use conformant_rulebook::step::{Step, Wait};
-    use conformant_schema::Schemas;
     use std::collections::BTreeSet;
     use std::sync::atomic::AtomicBool;
 
@@ -110,11 +109,10 @@ mod tests {
     }
 
     fn evidence(worlds: &Offline<'_>, planned: &Planned<'_>, looks_early: bool) -> Evidence {
-        let schemas = Schemas::default();
         let session = worlds.open(planned).unwrap();
         let scenario_run = ScenarioRun {
             looks_early,
-            ..ScenarioRun::new(shared(), &schemas, planned, (0, 0))
+            ..ScenarioRun::new(shared(), shared_schemas(), planned, (0, 0))
         };
         run_scenario(scenario_run, session.as_ref(), &AtomicBool::new(false)).evidence
     }
@@ -152,8 +150,7 @@ mod tests {
                 let worlds = Offline::in_process(0, switches.0, switches.1, targets);
                 let broken = |looks_early| {
                     let evidence = evidence(&worlds, &planned, looks_early);
-                    let judgment =
-                        conformant_judge::judge(shared(), &Schemas::default(), &evidence);
+                    let judgment = conformant_judge::judge(shared(), shared_schemas(), &evidence);
                     let rules = judgment.findings.into_iter().map(|f| f.rule);
                     rules.collect::<BTreeSet<String>>()
                 };

@@ -2,12 +2,11 @@
 
 use super::{Completeness, validate_request};
 use crate::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
-use crate::load::shared as of_specs;
+use crate::load::{shared as of_specs, shared_schemas};
 use conformant_base::http::Request;
 use conformant_engine::request::recognize;
 use conformant_record::{Level, Subject};
 use conformant_rulebook::scenario::Credentials;
-use conformant_schema::Schemas;
 use serde_json::Map;
 use std::sync::Arc;
 
@@ -44,10 +43,9 @@ fn found(text: &str, kept: Completeness) -> Vec<String> {
     let rulebook = of_specs();
     let exchange = exchange(text);
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
-    let schemas = Schemas::default();
     let judged = validate_request(
         rulebook,
-        &schemas,
+        shared_schemas(),
         operation.unwrap(),
         &exchange,
         kept,
@@ -251,7 +249,7 @@ fn a_story_whose_request_is_none_is_our_own_fault() {
             exchanges: vec![sent],
             ..Evidence::default()
         };
-        super::find_invalid_requests(of_specs(), &Schemas::default(), &evidence, &[]).len()
+        super::find_invalid_requests(of_specs(), shared_schemas(), &evidence, &[]).len()
     };
     let meant = || Expectation::Accepted("chat/create-channel".to_owned());
     let refused = || Expectation::Rejected("chat/create-channel/type".to_owned());
