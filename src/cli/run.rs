@@ -229,10 +229,9 @@ impl SelectedRun<'_> {
         let previous = completion.previous.as_ref();
         print_notes(
             &conclusion.waiver_problems,
-            &run_end,
+            &conclusion.errors,
             previous,
             &record,
-            config,
         );
         note_reused_names(args, &record);
         note_other_encodings(self.rulebook, config, &record);
@@ -355,6 +354,8 @@ struct RunConclusion {
     reasons: Vec<String>,
     /// Waivers that expired or match no failure.
     waiver_problems: Vec<String>,
+    /// What failed apart from findings and waivers.
+    errors: Vec<String>,
 }
 
 impl RecordCompletion<'_> {
@@ -396,10 +397,14 @@ impl RecordCompletion<'_> {
         reasons.extend(unjudged);
         let exit = exit_by_signal.unwrap_or(conclusion.into());
         record.exit = Some(exit as u8);
+        let errors = errors(ended, record, self.run.config);
+        record.errors.clone_from(&errors);
+        record.errors.extend(problems);
         RunConclusion {
             exit,
             reasons,
             waiver_problems,
+            errors,
         }
     }
 }
@@ -409,7 +414,7 @@ fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
     if record.complete {
         return None;
     }
-    if let Some(void) = ended.void_service() {
+    if let Some(void) = ended.void_services().into_iter().next() {
         return Some(void.why);
     }
     if let Some((service, _)) = &ended.gone {
@@ -470,10 +475,9 @@ fn evidence_failure(error: &std::io::Error) -> Failure {
 /// Prints notes on waivers, the target and earlier runs. Reports do not contain them.
 fn print_notes(
     waiver_problems: &[String],
-    ended: &RunEnd,
+    errors: &[String],
     previous: Option<&RunRecord>,
     record: &RunRecord,
-    config: &Config,
 ) {
     let differing = previous
         .into_iter()
@@ -482,50 +486,69 @@ fn print_notes(
     for problem in waiver_problems {
         note(&format!("waiver: {problem}"));
     }
-    if let Some(service) = &ended.denied_by {
-        note(&format!("error: {}", denied(service, config)));
+    for error in errors {
+        note(&format!("error: {error}"));
     }
+}
+
+/// Why the run failed apart from findings, a line each.
+fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec<String> {
+    let url_of = |service: &str| {
+        let target = config.settings.targets.get(service);
+        target.map_or("", |target| target.url.as_str())
+    };
+    let mut errors: Vec<String> = Vec::new();
+    errors.extend(
+        ended
+            .denied_by
+            .iter()
+            .map(|service| denied(service, config)),
+    );
     if let Some(service) = &ended.rejected_account {
-        note(&format!(
-            "error: {service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
+        errors.push(format!(
+            "{service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
         ));
     }
-    if let Some((service, answer)) = &ended.wrong_address {
-        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
-        note(&format!(
-            "error: the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url{} (`conformant doctor` checks it)",
+    for (service, answer) in &ended.wrong_addresses {
+        let url = url_of(service);
+        errors.push(format!(
+            "the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url{} (`conformant doctor` checks it)",
             config::path_for(&config.settings.index, service, url)
         ));
     }
+    for (service, status) in &ended.unserved {
+        let todo = match status {
+            429 => {
+                "raise its rate limit, or set limits.rate (such as 5/s) and repeat the run later"
+            }
+            _ => "start the service behind this address",
+        };
+        errors.push(format!(
+            "{service} at {} answers every request with status {status}, so that nothing of it is judged; {todo}",
+            url_of(service)
+        ));
+    }
     for (service, why) in &ended.never_reached {
-        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
-        note(&format!(
-            "error: {service} cannot be reached at {url}: {why}; `conformant doctor` checks every target"
+        errors.push(format!(
+            "{service} cannot be reached at {}: {why}; `conformant doctor` checks every target",
+            url_of(service)
         ));
     }
     // A hook of a target that is gone fails, too.
     let is_there = ended.never_reached.is_empty() && ended.gone.is_none();
-    for hook in conformant_report::failed_hooks(record)
-        .iter()
-        .filter(|_| is_there)
-    {
-        note(&hook_failure(hook));
-    }
-    if let Some(why) = record
-        .ended_early
-        .as_ref()
-        .filter(|_| ended.time_limit.is_some())
-    {
-        note(&format!("error: {why}"));
-    }
+    let hooks = conformant_report::failed_hooks(record);
+    errors.extend(hooks.iter().filter(|_| is_there).map(hook_failure));
+    let cut = record.ended_early.as_ref();
+    errors.extend(cut.filter(|_| ended.time_limit.is_some()).cloned());
     if let Some((service, why)) = &ended.gone {
-        note(&format!(
-            "error: {service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+        errors.push(format!(
+            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
         ));
     }
+    errors
 }
 
-/// The note about a hook that failed.
+/// What to say about a hook that failed.
 fn hook_failure(hook: &FailedHook<'_>) -> String {
     let (name, why) = (hook.name, hook.why);
     let scenarios = text::count(hook.scenarios, "scenario");
@@ -537,7 +560,7 @@ fn hook_failure(hook: &FailedHook<'_>) -> String {
         None => String::new(),
     };
     format!(
-        "error: hook {name} failed and left {scenarios} inconclusive{cause}: {why}; `conformant explain {name}` describes it"
+        "hook {name} failed and left {scenarios} inconclusive{cause}: {why}; `conformant explain {name}` describes it"
     )
 }
 

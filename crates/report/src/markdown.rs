@@ -34,6 +34,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         target => write!(out, " · target: {}", code(target)).expect(MEMORY),
     }
     out += "\n\n";
+    errors(record, settings, &mut out);
     services(record, settings, &mut out);
     let cards = cards::cards(record, settings);
     defects(&cards, &mut out);
@@ -57,6 +58,20 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         out += &block;
     }
     out + &tail
+}
+
+/// What failed the run apart from findings.
+pub(super) fn errors(record: &RunRecord, settings: Settings, out: &mut String) {
+    // The headline is there already.
+    let errors = view::errors(record, settings);
+    let errors = errors.iter().filter(|_| !record.errors.is_empty());
+    let before = out.len();
+    for error in errors {
+        writeln!(out, "- **error**: {}", code(error)).expect(MEMORY);
+    }
+    if out.len() > before {
+        out.push('\n');
+    }
 }
 
 pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String) {

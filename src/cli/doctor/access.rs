@@ -116,7 +116,7 @@ impl<'a> Targets<'a> {
     }
 
     /// How the answer to the probe alone shows that the address leads to another server or path.
-    pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<&'static str> {
+    pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<String> {
         let probe = Probe::of(self.rulebook, service)?;
         probe
             .wrong_address(answer)
