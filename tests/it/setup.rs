@@ -419,7 +419,10 @@ fn a_baseline_accepts_present_failures_only() {
     assert!(err.contains("run.json: the run had --filter "), "{err}");
     assert!(err.contains("no waiver is removed"), "{err}");
     assert_eq!(folder.read("waivers.yaml"), accepted);
-    let whole = format!("run --target flow={}/flow --prove off", mended.url);
+    let whole = format!(
+        "run --target flow={0}/flow --hooks {0}/_control --prove off",
+        mended.url
+    );
     folder.run(0, &format!("{whole} --min-judged 0 --report json=run.json"));
     folder.run(0, "baseline run.json --update");
     assert!(folder.read("waivers.yaml").ends_with("waivers: []\n"));

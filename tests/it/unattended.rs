@@ -155,7 +155,7 @@ fn a_target_that_serves_no_request_fails_the_run_with_its_reason() {
         assert_eq!(record.findings, []);
         let first = &record.errors[0];
         for (file, expected) in [
-            ("run.jsonl", format!("\"errors\":[\"{first}")),
+            ("run.jsonl", format!("\"errors\": [\"{first}")),
             ("run.junit", format!("<error message=\"{first}")),
             ("run.html", format!("Error: {first}").replace('/', "&#x2f;")),
             (
@@ -331,7 +331,7 @@ fn four_parts_at_once_are_one_run() {
 
 #[test]
 fn an_error_answer_brings_one_finding_of_its_operation() {
-    for status in ["403 No", "500 Oh", "502 Oh"] {
+    for status in ["400 No", "500 Oh", "501 Oh"] {
         let body = r#"{"flows": [], "success": false}"#;
         let answer = format!(
             "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
