@@ -57,7 +57,7 @@ impl Probe {
         match answer.status {
             500.. => None,
             300..=399 => {
-                let to = answer.headers.get("Location").unwrap_or("nowhere");
+                let to = answer.headers.get("Location")?;
                 Some(format!("with a redirect to {to}"))
             }
             _ if is_page(answer) => Some("with text/html in place of JSON".to_owned()),
