@@ -327,7 +327,22 @@ fn doctor_accepts_no_credentials_that_a_target_never_looked_at() {
         let expected = format!("FAIL flow: {what}: GET /v1/Flows answered {code}");
         assert!(out.contains(&expected), "{out}");
         assert!(!out.contains("flow: credentials"), "{out}");
+        let (_, err) = folder.run(3, &format!("explore --budget 5 --target flow={url}"));
+        assert!(err.contains(&format!("answered {code}")), "{err}");
     }
+}
+
+#[test]
+fn doctor_finds_an_address_where_a_creation_is_absent() {
+    let url = server(|_| ("404 Not Found", "", "{}"));
+    let folder = Folder::new();
+    let (out, _) = folder.run(3, &format!("doctor --target auth={url}"));
+    let expected = format!("cannot judge: auth at {url}: POST ");
+    assert!(out.starts_with(&expected), "{out}");
+    assert!(
+        out.contains(&format!("correct targets.auth.url ({url})")),
+        "{out}"
+    );
 }
 
 /// A service that reads JSON alone.

@@ -1,5 +1,6 @@
 //! Whether a target can be reached and accepts the credentials, by one or two harmless requests.
 
+use super::targets::is_no_service;
 use crate::cli::Failure;
 use crate::cli::config::{self, Config};
 use conformant_base::http::{Request, Response};
@@ -70,9 +71,21 @@ impl<'a> Targets<'a> {
             .filter_map(|service| {
                 let access = self.access(service);
                 let closed = headline(service, self.target(service), &access);
-                closed.or_else(|| self.elsewhere(service, &access))
+                let closed = closed.or_else(|| self.elsewhere(service, &access));
+                closed.or_else(|| self.unserved(service, &access))
             })
             .collect()
+    }
+
+    /// The status which shows that the service serves no request now.
+    fn unserved(&self, service: &str, access: &Access) -> Option<String> {
+        let Access::Granted { answer, .. } = access else {
+            return None;
+        };
+        let (url, path) = (&self.target(service).url, self.path(service));
+        let status = answer.status;
+        is_no_service(status)
+            .then(|| format!("{service} at {url} serves no request: GET {path} answered {status}"))
     }
 
     /// The answer which shows that the address leads elsewhere, if no documented list is there.
