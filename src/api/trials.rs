@@ -100,13 +100,8 @@ impl Trial {
         let Some(concluded) = suite.scenarios.run(self.index) else {
             return Err(self.failure(Verdict::Error, "it was run before", Vec::new()));
         };
-        if let Some(service) = suite.scenarios.denied_by() {
-            let why = format!("{service} answers nothing but 401 and 403");
-            return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
-        }
-        if let Some((service, answer)) = suite.scenarios.wrong_address() {
-            let why = format!("the address of {service} leads elsewhere: {answer}");
-            return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
+        if let Some(void) = suite.scenarios.void_service() {
+            return Err(self.failure(Verdict::Inconclusive, &void.why, Vec::new()));
         }
         let mut findings = concluded.judgment.findings;
         redact(&mut findings, &suite.redactor);

@@ -81,9 +81,16 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
         Vec::new()
     };
     let (waivers, summary) = if args.update {
+        let part = part_of(&record);
         let (keep, gone): (Vec<Waiver>, Vec<Waiver>) = known
             .into_iter()
-            .partition(|waiver| !is_fixed(waiver, &record));
+            .partition(|waiver| part.is_some() || !is_fixed(waiver, &record));
+        if let Some(part) = &part {
+            note(&format!(
+                "{}: the run had {part}, so that it does not show what is fixed: no waiver is removed; repeat the update with a run of all scenarios",
+                args.run.display()
+            ));
+        }
         let summary = format!("{} removed, {} kept", gone.len(), keep.len());
         (keep, summary)
     } else {
@@ -150,21 +157,37 @@ fn operation_of(finding: &Finding) -> Option<String> {
     is_of_one.then(|| format!("{}/{}", finding.service, finding.operation))
 }
 
+/// The flags that left scenarios of the judged services out of the run.
+fn part_of(record: &RunRecord) -> Option<String> {
+    let flags = conformant_report::limits(record);
+    let partition = record.partition.as_ref().map(|_| "--partition".to_owned());
+    let is_partition = |flag: &String| flag.starts_with("--partition");
+    let has_none = !flags.iter().any(is_partition);
+    let flags: Vec<String> = flags
+        .into_iter()
+        .chain(partition.filter(|_| has_none))
+        .filter(|flag| {
+            !["--service", "--prove", "--global-timeout"]
+                .iter()
+                .any(|other| flag.starts_with(other))
+        })
+        .collect();
+    (!flags.is_empty()).then(|| flags.join(" "))
+}
+
 /// Whether the rule was judged at the waiver's operation and no failure is left.
 fn is_fixed(waiver: &Waiver, record: &RunRecord) -> bool {
     let concluded = |verdict| matches!(verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived);
     let mut rules = record.rules.iter().filter(|rule| waiver.names(&rule.id));
     let was_judged = rules.any(|rule| rule.judged > 0 && concluded(rule.verdict));
-    // A part of a run may have judged the rule at another operation only.
+    // A service without a target has no scenarios.
     let was_played = waiver.operation.as_ref().is_none_or(|operation| {
         let own = format!("{operation}/");
         let mut scenarios = record.scenarios.iter().filter(|s| s.id.starts_with(&own));
         scenarios.any(|scenario| concluded(scenario.verdict))
     });
-    let is_whole = record.partition.is_none() || waiver.operation.is_some();
     was_judged
         && was_played
-        && is_whole
         && !record
             .findings
             .iter()

@@ -22,6 +22,9 @@ const SHELL: &str = include_str!("init/hook.sh.jinja");
 const PYTHON: &str = include_str!("init/hook.py.jinja");
 const GITHUB: &str = include_str!("init/github.yml");
 const GITLAB: &str = include_str!("init/gitlab.yml");
+/// The pipeline of a project, and a file that it can include.
+const GITLAB_WHOLE: &str = ".gitlab-ci.yml";
+const GITLAB_PART: &str = ".gitlab/conformant.yml";
 
 pub(super) fn init(args: &InitArgs) -> Done {
     if let Some((document, folder)) = args.from.as_ref().zip(args.dir.as_ref()) {
@@ -63,9 +66,10 @@ pub(super) fn init(args: &InitArgs) -> Done {
         files.push(("hooks/hook.py", rendered(PYTHON, &values)?));
     }
     let of_ci = |template| ci_file(template, args, &secrets);
+    let gitlab = gitlab_file(&args.out);
     match forge(args) {
         Forge::Github => files.push((".github/workflows/conformant.yml", of_ci(GITHUB))),
-        Forge::Gitlab => files.push((".gitlab-ci.yml", of_ci(GITLAB))),
+        Forge::Gitlab => files.push((gitlab, of_ci(GITLAB))),
         Forge::None => {}
     }
     let mut is_all_new = true;
@@ -76,6 +80,11 @@ pub(super) fn init(args: &InitArgs) -> Done {
         return Err(Failure::Usage(
             "files that exist were kept: move them away, or write to another folder with --out"
                 .to_owned(),
+        ));
+    }
+    if gitlab == GITLAB_PART && matches!(forge(args), Forge::Gitlab) {
+        note(&format!(
+            "{GITLAB_WHOLE} exists and is kept: add `include: [{{ local: {GITLAB_PART} }}]` to it"
         ));
     }
     let options = options(args);
@@ -98,6 +107,15 @@ pub(super) fn init(args: &InitArgs) -> Done {
         "next: {first}check the targets with `conformant doctor{options}`, and see the requests with `conformant run{options} --dry-run`",
     ));
     Ok(Exit::Conformant)
+}
+
+/// The file for the job: the one of the pipeline, or one to include where the project has a pipeline of its own.
+fn gitlab_file(out: &Path) -> &'static str {
+    let pipeline = std::fs::read_to_string(out.join(GITLAB_WHOLE));
+    match pipeline {
+        Ok(text) if !text.contains("conformant run") => GITLAB_PART,
+        Ok(_) | Err(_) => GITLAB_WHOLE,
+    }
 }
 
 /// The options with which commands in the current folder find the configuration and the rulebook.
@@ -222,7 +240,7 @@ fn forge(args: &InitArgs) -> Forge {
     args.ci.unwrap_or_else(|| {
         if args.out.join(".github").is_dir() {
             Forge::Github
-        } else if args.out.join(".gitlab-ci.yml").is_file() {
+        } else if args.out.join(GITLAB_WHOLE).is_file() {
             Forge::Gitlab
         } else {
             Forge::None

@@ -51,7 +51,7 @@ impl Repetition {
 
     /// Whether the last run was aborted, so that no other one can begin.
     pub(super) fn is_aborted(&self) -> bool {
-        self.ended.denied_by.is_some() || self.ended.gone.is_some()
+        !self.ended.void_services().is_empty() || self.ended.gone.is_some()
     }
 
     /// The record of all runs, and how the last one ended. A single run keeps its record.

@@ -155,6 +155,8 @@ struct RunConclusion {
     reasons: Vec<String>,
     /// Waivers that expired or match no failure.
     waiver_problems: Vec<String>,
+    /// What failed apart from findings and waivers.
+    errors: Vec<String>,
 }
 
 impl Run<'_> {
@@ -205,7 +207,7 @@ impl Run<'_> {
         if let Some(wall) = &record.wall {
             output::say(reports, &conformant_report::render_timings(wall));
         }
-        notes::print(self, &conclusion, &run_end, &record);
+        notes::print(self, &conclusion, &record);
         output::finish(reports, &last_lines);
         written?;
         kept?;
@@ -343,10 +345,14 @@ impl Run<'_> {
         reasons.extend(unjudged);
         let exit = exit_by_signal.unwrap_or(conclusion.into());
         record.exit = Some(exit as u8);
+        let errors = notes::errors(ended, record, self.config);
+        record.errors.clone_from(&errors);
+        record.errors.extend(problems);
         RunConclusion {
             exit,
             reasons,
             waiver_problems,
+            errors,
         }
     }
 }
@@ -356,7 +362,7 @@ fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
     if record.complete {
         return None;
     }
-    if let Some(void) = ended.void_service() {
+    if let Some(void) = ended.void_services().into_iter().next() {
         return Some(void.why);
     }
     if let Some((service, _)) = &ended.gone {

@@ -323,10 +323,26 @@ fn doctor_accepts_no_credentials_that_a_target_never_looked_at() {
         let folder = Folder::new();
         let (out, _) = folder.run(3, &format!("doctor --target flow={url}"));
         let code = &status[..3];
-        let expected = format!("FAIL flow: answers: GET /v1/Flows answered {code}");
+        let what = if code == "302" { "address" } else { "answers" };
+        let expected = format!("FAIL flow: {what}: GET /v1/Flows answered {code}");
         assert!(out.contains(&expected), "{out}");
         assert!(!out.contains("flow: credentials"), "{out}");
+        let (_, err) = folder.run(3, &format!("explore --budget 5 --target flow={url}"));
+        assert!(err.contains(&format!("answered {code}")), "{err}");
     }
+}
+
+#[test]
+fn doctor_finds_an_address_where_a_creation_is_absent() {
+    let url = server(|_| ("404 Not Found", "", "{}"));
+    let folder = Folder::new();
+    let (out, _) = folder.run(3, &format!("doctor --target auth={url}"));
+    let expected = format!("cannot judge: auth at {url}: POST ");
+    assert!(out.starts_with(&expected), "{out}");
+    assert!(
+        out.contains(&format!("correct targets.auth.url ({url})")),
+        "{out}"
+    );
 }
 
 /// A service that reads JSON alone.
@@ -413,8 +429,34 @@ fn a_baseline_accepts_present_failures_only() {
         0,
         "a part of a run does not report stale waivers"
     );
+    // It does not show what is fixed, either.
+    let (_, err) = folder.run(0, "baseline run.json --update");
+    assert!(err.contains("run.json: the run had --filter "), "{err}");
+    assert!(err.contains("no waiver is removed"), "{err}");
+    assert_eq!(folder.read("waivers.yaml"), accepted);
+    let whole = format!(
+        "run --target flow={0}/flow --hooks {0}/_control --prove off",
+        mended.url
+    );
+    folder.run(0, &format!("{whole} --min-judged 0 --report json=run.json"));
     folder.run(0, "baseline run.json --update");
     assert!(folder.read("waivers.yaml").ends_with("waivers: []\n"));
+}
+
+#[test]
+fn init_writes_a_job_to_include_where_a_gitlab_pipeline_exists() {
+    let folder = Folder::new();
+    folder.write(".gitlab-ci.yml", "build:\n  script: [make]\n");
+    let (out, err) = folder.run(0, "init --target flow=http://127.0.0.1:9/flow");
+    assert!(out.contains(".gitlab/conformant.yml\n"), "{out}");
+    let todo = ".gitlab-ci.yml exists and is kept: add `include: [{ local: .gitlab/conformant.yml }]` to it";
+    assert!(err.contains(todo), "{err}");
+    assert_eq!(folder.read(".gitlab-ci.yml"), "build:\n  script: [make]\n");
+    assert!(
+        folder
+            .read(".gitlab/conformant.yml")
+            .contains("conformant run")
+    );
 }
 
 #[test]

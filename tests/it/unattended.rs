@@ -82,6 +82,101 @@ fn one_rejected_request_without_credentials_is_no_finding() {
     assert_eq!(folder.json::<RunRecord>("run.json").findings, []);
 }
 
+/// One 403 may concern one operation only; the probe shows that all are rejected.
+#[test]
+fn a_single_scenario_that_is_rejected_shows_wrong_credentials() {
+    let refusal = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
+    let target = Target::answering(move |_| keep(refusal));
+    for scenario in ["read-flows/happy", "fetch-flow/credentials-none"] {
+        let folder = Folder::new();
+        let flow = format!("flow={}/flow", target.origin());
+        let line = format!("run --target {flow} --filter flow/{scenario} --report json=run.json");
+        let mut command = folder.command(&line);
+        command.env("CONFORMANT_FLOW_USERNAME", "name");
+        command.env("CONFORMANT_FLOW_PASSWORD", "not-the-password");
+        let (code, out, err) = ended(&mut command);
+        assert_eq!(code, 3, "{out}{err}");
+        let expected =
+            "error: flow answers nothing but 401 and 403 to the credentials that are configured";
+        assert!(err.contains(expected), "{err}");
+        assert_eq!(folder.json::<RunRecord>("run.json").findings, []);
+    }
+}
+
+/// Nothing of such a target is judged, and every report says why.
+#[test]
+fn a_target_that_serves_no_request_fails_the_run_with_its_reason() {
+    let redirect =
+        "HTTP/1.1 302 Found\r\nLocation: https://login.example.com/\r\nContent-Length: 0\r\n\r\n";
+    let limit = "HTTP/1.1 429 Too Many\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+    let gateway = "HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n";
+    let absent = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+    for (answer, services, says) in [
+        (
+            redirect,
+            "chat,flow",
+            "answered 302 with a redirect to https://login.example.com/; correct targets.chat.url",
+        ),
+        (
+            limit,
+            "chat,flow",
+            "answers every request with status 429, so that nothing of it is judged; raise its rate limit",
+        ),
+        (
+            gateway,
+            "chat,flow",
+            "answers every request with status 503, so that nothing of it is judged; start the service",
+        ),
+        (
+            absent,
+            "auth,flow",
+            "answered 404 also without credentials; correct targets.auth.url",
+        ),
+    ] {
+        let target = Target::answering(move |_| keep(answer));
+        let folder = Folder::new();
+        let mut line = "run --filter */happy --prove off".to_owned();
+        for service in services.split(',') {
+            line += &format!(" --target {service}={}/{service}", target.origin());
+        }
+        for format in [
+            "json", "jsonl", "junit", "html", "markdown", "sarif", "ctrf", "github",
+        ] {
+            line += &format!(" --report {format}=run.{format}");
+        }
+        let (out, err) = folder.run(3, &format!("{line} --report dir=reports"));
+        assert!(err.contains(says), "{err}");
+        for service in services.split(',') {
+            let named = |line: &str| line.starts_with("error: ") && line.contains(service);
+            assert!(err.lines().any(named), "{service} is missing in {err}");
+        }
+        assert!(!out.contains("FAIL"), "{out}");
+        let record = folder.json::<RunRecord>("run.json");
+        assert_eq!(record.findings, []);
+        let first = &record.errors[0];
+        for (file, expected) in [
+            ("run.jsonl", format!("\"errors\": [\"{first}")),
+            ("run.junit", format!("<error message=\"{first}")),
+            ("run.html", format!("Error: {first}").replace('/', "&#x2f;")),
+            (
+                "run.markdown",
+                format!("- **error**: `{first}").replace('`', ""),
+            ),
+            ("run.sarif", format!("\"text\": \"{first}\"")),
+            ("run.ctrf", format!("\"message\": \"{first}\"")),
+            ("run.github", format!("::error title=target::{first}")),
+            (
+                "reports/README.md",
+                format!("- **error**: `{first}").replace('`', ""),
+            ),
+        ] {
+            let report = folder.read(file).replace('`', "");
+            let expected = expected.replace('`', "");
+            assert!(report.contains(&expected), "{file}: {expected}\n{report}");
+        }
+    }
+}
+
 /// A route to a target that closes every connection at its third request; returns how many it closed.
 fn cutting_relay(target: String) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -236,7 +331,7 @@ fn four_parts_at_once_are_one_run() {
 
 #[test]
 fn an_error_answer_brings_one_finding_of_its_operation() {
-    for status in ["403 No", "500 Oh", "502 Oh"] {
+    for status in ["400 No", "500 Oh", "501 Oh"] {
         let body = r#"{"flows": [], "success": false}"#;
         let answer = format!(
             "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

@@ -87,9 +87,9 @@ pub trait Sessions: Sync {
         usize::MAX
     }
 
-    /// The service that rejected every request, which interrupted the run.
-    fn denied_by(&self) -> Option<String> {
-        None
+    /// The services that rejected every request, which interrupts the run.
+    fn denied_by(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The service that rejected the credentials of the second account.
@@ -97,9 +97,14 @@ pub trait Sessions: Sync {
         None
     }
 
-    /// The service whose address leads elsewhere, with the answer that shows it: no request was answered as documented.
-    fn wrong_address(&self) -> Option<(String, String)> {
-        None
+    /// The services whose address leads elsewhere, with the answer that shows it: no request was answered as documented.
+    fn wrong_addresses(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// The services that served no request, with the status of their answers: of a rate limit, or of a gateway.
+    fn unserved(&self) -> Vec<(String, u16)> {
+        Vec::new()
     }
 
     /// The service that stopped answering, which interrupted the run, and why.
@@ -136,14 +141,16 @@ pub trait Sessions: Sync {
 pub struct RunEnd {
     /// A target or hook failed: unreachable, silent, not HTTP, redirecting or failing.
     pub has_infrastructure_error: bool,
-    /// The service for which the run was aborted: it answers only 401 and 403.
-    pub denied_by: Option<String>,
+    /// The services that answer only 401 and 403. The first one aborted the run.
+    pub denied_by: Vec<String>,
     /// The service that rejected the credentials of the second account.
     pub rejected_account: Option<String>,
     /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
     pub gone: Option<(String, String)>,
-    /// The service whose address leads elsewhere, with the answer that shows it.
-    pub wrong_address: Option<(String, String)>,
+    /// The services whose address leads elsewhere, with the answer that shows it.
+    pub wrong_addresses: Vec<(String, String)>,
+    /// The services that served no request, with the status of their answers.
+    pub unserved: Vec<(String, u16)>,
     /// The time limit of the run, if it ended the run.
     pub time_limit: Option<Duration>,
     /// The services that never answered, with the reasons.
@@ -157,21 +164,25 @@ impl RunEnd {
     fn note_services(&mut self, sessions: &dyn Sessions) {
         self.denied_by = sessions.denied_by();
         self.rejected_account = sessions.rejected_account();
-        self.wrong_address = sessions.wrong_address();
+        self.wrong_addresses = sessions.wrong_addresses();
+        let is_denied = |name: &String| self.denied_by.contains(name);
+        self.wrong_addresses.retain(|(name, _)| !is_denied(name));
+        self.unserved = sessions.unserved();
         self.gone = sessions.gone();
         self.never_reached = sessions.never_reached();
-        self.has_infrastructure_error |=
-            self.gone.is_some() || self.denied_by.is_some() || self.wrong_address.is_some();
-        self.has_infrastructure_error |= self.rejected_account.is_some();
+        self.has_infrastructure_error |= self.gone.is_some()
+            || self.rejected_account.is_some()
+            || !self.void_services().is_empty();
     }
 
-    /// The service whose answers are not judged, and why.
-    pub fn void_service(&self) -> Option<VoidService> {
-        let denied = self.denied_by.clone().map(VoidService::denied);
-        denied.or_else(|| {
-            let (service, why) = self.wrong_address.clone()?;
-            Some(VoidService::elsewhere(service, &why))
-        })
+    /// The services whose answers are not judged, and why.
+    pub fn void_services(&self) -> Vec<VoidService> {
+        let denied = self.denied_by.iter().map(|name| VoidService::denied(name));
+        let elsewhere = self.wrong_addresses.iter();
+        let elsewhere = elsewhere.map(|(name, why)| VoidService::elsewhere(name, why));
+        let unserved = self.unserved.iter();
+        let unserved = unserved.map(|(name, status)| VoidService::unserved(name, *status));
+        denied.chain(elsewhere).chain(unserved).collect()
     }
 }
 
@@ -289,7 +300,7 @@ pub fn run(
                 next += 1;
                 ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                emit(concluded.ended_event(void_so_far(sessions, &concluded).as_ref()));
+                emit(concluded.ended_event(&void_so_far(sessions, &concluded)));
                 recorder.add(concluded);
             }
         }
@@ -303,14 +314,14 @@ pub fn run(
     // A scenario may have finished although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
     let is_late = !complete && clock::monotonic() >= deadline;
-    if is_late && ended.void_service().is_none() && ended.gone.is_none() {
+    if is_late && ended.void_services().is_empty() && ended.gone.is_none() {
         ended.time_limit = Some(options.run_max);
     }
     let mut record = assemble_record(
         rulebook,
         recorder,
         planned,
-        ended.void_service().as_ref(),
+        &ended.void_services(),
         complete,
     );
     prover.finish(&mut record);
@@ -322,15 +333,18 @@ pub fn run(
     ended
 }
 
-/// The service whose answers to a scenario are not judged, as far as it is known.
-fn void_so_far(sessions: &dyn Sessions, concluded: &Concluded) -> Option<VoidService> {
-    let doubtful = concluded.turned_away.as_ref();
+/// The services whose answers to a scenario are not judged, as far as it is known.
+fn void_so_far(sessions: &dyn Sessions, concluded: &Concluded) -> Vec<VoidService> {
+    if concluded.turned_away.is_none() {
+        return Vec::new();
+    }
     let so_far = RunEnd {
         denied_by: sessions.denied_by(),
-        wrong_address: doubtful.and_then(|_| sessions.wrong_address()),
+        wrong_addresses: sessions.wrong_addresses(),
+        unserved: sessions.unserved(),
         ..RunEnd::default()
     };
-    so_far.void_service()
+    so_far.void_services()
 }
 
 /// Sets a flag when it is dropped, also by a panic.
@@ -348,15 +362,15 @@ fn assemble_record(
     rulebook: &Rulebook,
     mut recorder: Recorder<'_>,
     planned: &[Planned<'_>],
-    void: Option<&VoidService>,
+    void: &[VoidService],
     complete: bool,
 ) -> RunRecord {
-    if let Some(void) = void {
+    for void in void {
         recorder.void_service(void);
     }
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
     let mut record = recorder.finish(|rule| services.contains(&rule.service.as_str()), complete);
-    if let Some(void) = void {
+    for void in void {
         void.explain(rulebook, &mut record);
     }
     record
@@ -373,7 +387,7 @@ pub fn record_of(
     for concluded in concluded {
         recorder.add(concluded);
     }
-    assemble_record(rulebook, recorder, planned, None, true)
+    assemble_record(rulebook, recorder, planned, &[], true)
 }
 
 /// Records how long a run took, where time is real.

@@ -4,9 +4,9 @@
 //! has its own result.
 
 use super::plan::Planned;
-use super::record::Concluded;
+use super::record::{Concluded, VoidService};
 use super::scheduler::Scheduler;
-use super::{Sessions, conclude};
+use super::{RunEnd, Sessions, conclude};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::scenario::Scenario;
 use conformant_schema::Schemas;
@@ -77,14 +77,15 @@ impl OnDemandRunner {
             .map(|scenario| scenario.scenario.id.as_str())
     }
 
-    /// The service that rejects every request, for which the remaining scenarios were aborted.
-    pub fn denied_by(&self) -> Option<String> {
-        self.sessions.denied_by()
-    }
-
-    /// The service whose address leads elsewhere, with the answer that shows it.
-    pub fn wrong_address(&self) -> Option<(String, String)> {
-        self.sessions.wrong_address()
+    /// A service whose answers are not judged.
+    pub fn void_service(&self) -> Option<VoidService> {
+        let so_far = RunEnd {
+            denied_by: self.sessions.denied_by(),
+            wrong_addresses: self.sessions.wrong_addresses(),
+            unserved: self.sessions.unserved(),
+            ..RunEnd::default()
+        };
+        so_far.void_services().into_iter().next()
     }
 
     /// Runs and judges a scenario once its resources are free; `None` for an unknown index or a scenario that ran

@@ -53,11 +53,15 @@ impl Probe {
     }
 
     /// How the answer to the probe shows that the address leads to another server or path.
-    pub fn wrong_address(&self, answer: &Response) -> Option<&'static str> {
+    pub fn wrong_address(&self, answer: &Response) -> Option<String> {
         match answer.status {
             500.. => None,
-            _ if is_page(answer) => Some("with text/html in place of JSON"),
-            404 if !self.names_a_resource => Some("where the documents have a resource"),
+            300..=399 => {
+                let to = answer.headers.get("Location")?;
+                Some(format!("with a redirect to {to}"))
+            }
+            _ if is_page(answer) => Some("with text/html in place of JSON".to_owned()),
+            404 if !self.names_a_resource => Some("where the documents have a resource".to_owned()),
             _ => None,
         }
     }

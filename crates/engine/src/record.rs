@@ -65,10 +65,11 @@ impl Concluded {
     }
 
     /// The event of a scenario that is next in the plan.
-    /// `void` is a service whose answers are not judged so far.
-    pub(crate) fn ended_event(&self, void: Option<&VoidService>) -> RunEvent {
+    /// `void` are the services whose answers are not judged so far.
+    pub(crate) fn ended_event(&self, void: &[VoidService]) -> RunEvent {
         let mut result = self.result.clone();
-        let findings = match void.filter(|void| self.is_turned_away_by(&void.service)) {
+        let mut void = void.iter();
+        let findings = match void.find(|void| self.is_turned_away_by(&void.service)) {
             Some(void) => {
                 result.verdict = Verdict::Inconclusive;
                 result.reason.clone_from(&void.why);
@@ -110,8 +111,16 @@ pub struct VoidService {
 
 impl VoidService {
     /// A service that rejected every request: wrong credentials are not a finding.
-    pub fn denied(service: String) -> Self {
+    pub fn denied(service: &str) -> Self {
         let why = format!("{service} rejects every request with 401 or 403");
+        let service = service.to_owned();
+        Self { service, why }
+    }
+
+    /// A service that served no request: its rate limit or its gateway answered.
+    pub fn unserved(service: &str, status: u16) -> Self {
+        let why = format!("{service} answers every request with status {status}");
+        let service = service.to_owned();
         Self { service, why }
     }
 
@@ -131,8 +140,9 @@ impl VoidService {
     }
 
     /// A service whose address leads to another server or path.
-    pub fn elsewhere(service: String, answer: &str) -> Self {
+    pub fn elsewhere(service: &str, answer: &str) -> Self {
         let why = format!("the address of {service} leads elsewhere: {answer}");
+        let service = service.to_owned();
         Self { service, why }
     }
 }

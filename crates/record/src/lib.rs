@@ -515,6 +515,9 @@ pub struct RunRecord {
     /// Why it was cut short, where the reason is known: the time limit, the address, the credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<String>,
+    /// Why it failed apart from findings: unreachable targets, rejected credentials, failed hooks, stale waivers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
     /// Which part of the run this is; absent for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartOf>,

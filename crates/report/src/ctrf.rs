@@ -1,4 +1,4 @@
-//! Common Test Report Format: one test per rule.
+//! Common Test Report Format: one test per rule, and one for what failed the run apart from rules.
 //!
 //! A record has no start time, because the same seed must give the same bytes: the run starts at 0.
 
@@ -95,6 +95,20 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             }),
         });
     }
+    let errors = view::errors(record, settings);
+    if let Some(first) = errors.first() {
+        tests.push(Test {
+            name: "target".to_owned(),
+            status: "failed",
+            duration: 0,
+            suite: vec![record.tool.name.clone()],
+            raw_status: Verdict::Error.word(),
+            flaky: false,
+            message: first.clone(),
+            trace: errors.join("\n"),
+            extra: json!({}),
+        });
+    }
     tests
 }
 
@@ -140,6 +154,23 @@ mod tests {
         assert_eq!(test["suite"], json!(["flow"]));
         assert_eq!(test["message"], sample().findings[0].message);
         assert_eq!(report["results"]["tests"][1]["status"], "other");
+    }
+
+    #[test]
+    fn a_run_that_failed_without_findings_has_a_failed_test() {
+        let record = RunRecord {
+            exit: Some(3),
+            errors: vec!["flow cannot be reached".to_owned()],
+            ..RunRecord::default()
+        };
+        let report = rendered(&record);
+        assert_eq!(report["results"]["summary"]["failed"], 1);
+        let test = &report["results"]["tests"][0];
+        assert_eq!(
+            (&test["name"], &test["status"]),
+            (&json!("target"), &json!("failed"))
+        );
+        assert_eq!(test["message"], "flow cannot be reached");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use crate::cards::{self, Card};
 use crate::destination::write_whole;
 use crate::invocation;
-use crate::markdown::{block_of, cell, code, services};
+use crate::markdown::{block_of, cell, code, errors, services};
 use crate::view::{self, Broken};
 use crate::{Settings, escaped, json};
 use conformant_base::text;
@@ -90,6 +90,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     for (label, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
         out += &format!("- {label}: {}\n", code(value));
     }
+    errors(record, settings, &mut out);
     if !cards.is_empty() {
         out += "\n## Defects\n\n| file | title | first rule | findings |\n|---|---|---|---|\n";
     }

@@ -1,4 +1,5 @@
-//! GitHub workflow commands: one annotation per broken rule, because a run shows only the first few.
+//! GitHub workflow commands: one annotation per broken rule, because a run shows only the first few, and one for each error
+//! apart from rules.
 
 use super::Settings;
 use super::view::{self, Broken, Effect};
@@ -31,6 +32,9 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         .filter(|(reason, _)| reason.starts_with("error"))
     {
         annotate(&mut out, "error", reason, None, &ids.join("\n"));
+    }
+    for error in view::errors(record, settings) {
+        annotate(&mut out, "error", "target", None, &error);
     }
     let headline = view::conclusion(record, settings);
     annotate(&mut out, "notice", "conformant", None, &headline);
@@ -129,6 +133,17 @@ mod tests {
             text.starts_with("::error file=own/flow/a.yaml,line=3,title="),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_run_that_failed_without_findings_has_an_error() {
+        let record = RunRecord {
+            exit: Some(3),
+            errors: vec!["flow cannot be reached".to_owned()],
+            ..RunRecord::default()
+        };
+        let text = Format::Github.render(&record, Settings::default());
+        assert!(text.starts_with("::error title=target::flow cannot be reached\n"));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub fn flags(words: &[String]) -> Vec<(&str, &[String])> {
 }
 
 /// What the command line left out of a run: `--service chat`, `--prove off`.
-pub(super) fn limits(record: &RunRecord) -> Vec<String> {
+pub fn limits(record: &RunRecord) -> Vec<String> {
     /// Flags that make a run smaller.
     const LIMITS: [&str; 8] = [
         "--service",

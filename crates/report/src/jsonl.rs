@@ -62,6 +62,9 @@ pub enum RunLine {
         exit: Option<u8>,
         /// False if the run was interrupted.
         complete: bool,
+        /// Why it failed apart from findings.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<String>,
         /// Rules by verdict.
         rules: RuleCounts,
         /// Titles of the defects, the first to fix first.
@@ -253,6 +256,7 @@ fn end(record: &RunRecord, settings: Settings, findings_left_out: usize) -> RunL
         verdict: view::headline(record, settings),
         exit: record.exit,
         complete: record.complete,
+        errors: view::errors(record, settings),
         rules: record.summary.rules.clone(),
         defects: cards.iter().map(|card| cut(&card.defect.title)).collect(),
         findings_left_out,

@@ -3,6 +3,7 @@
 //! - A broken rule is one failed case with all its findings, under a stable id that dashboards follow.
 //! - Scenarios have their duration and name the rules that broke in them. The class name distinguishes both:
 //!   `flow.rules`, `flow.scenarios`.
+//! - What failed the run apart from rules is one case `target` with an error.
 //! - A case fails only if it fails the run; broken should-rules pass with their findings as output.
 //! - Data that the usual schema does not allow (properties of a case, number of judgments) is output.
 
@@ -17,8 +18,24 @@ use std::collections::{BTreeMap, BTreeSet};
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
-    let suites: Vec<Suite> = suites(record, settings).into_values().collect();
+    let mut suites: Vec<Suite> = suites(record, settings).into_values().collect();
+    suites.extend(of_errors(record, settings));
     junit::render("conformant", Some(record.summary.seconds), &suites)
+}
+
+/// The suite of what failed the run apart from rules, with one case.
+fn of_errors(record: &RunRecord, settings: Settings) -> Option<Suite> {
+    let errors = view::errors(record, settings);
+    let outcome = Outcome::Errored(errors.first()?.clone());
+    let case = case("target", "run", outcome, "", errors.join("\n"));
+    Some(Suite {
+        name: record.tool.name.clone(),
+        cases: vec![Case {
+            class: format!("{}.run", record.tool.name),
+            ..case
+        }],
+        ..Suite::default()
+    })
 }
 
 fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
@@ -185,6 +202,25 @@ mod tests {
                 r#"<testcase name="flow/fetch-execution/happy" classname="flow.scenarios" time="0.250"/>"#,
             ],
         );
+    }
+
+    #[test]
+    fn a_run_that_failed_without_findings_has_an_error() {
+        let mut record = RunRecord {
+            exit: Some(3),
+            complete: true,
+            errors: vec!["flow cannot be reached".to_owned(), "and more".to_owned()],
+            ..RunRecord::default()
+        };
+        let xml = rendered(&record);
+        let shown = r#"<error message="flow cannot be reached" type="error">flow cannot be reached
+and more</error>"#;
+        assert!(xml.contains(shown), "{xml}");
+        assert!(xml.contains(r#"errors="1""#), "{xml}");
+        record.errors.clear();
+        assert!(rendered(&record).contains("<error message=\"nothing judged (exit 3)"));
+        record.exit = Some(0);
+        assert!(!rendered(&record).contains("<error"));
     }
 
     #[test]

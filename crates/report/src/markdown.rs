@@ -32,6 +32,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         target => out.push_str(&format!(" · target: {}", code(target))),
     }
     out += "\n\n";
+    errors(record, settings, &mut out);
     services(record, settings, &mut out);
     let cards = cards::cards(record, settings);
     defects(&cards, &mut out);
@@ -54,6 +55,20 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         out += &block;
     }
     out + &tail
+}
+
+/// What failed the run apart from findings.
+pub(super) fn errors(record: &RunRecord, settings: Settings, out: &mut String) {
+    // The headline is there already.
+    let errors = view::errors(record, settings);
+    let errors = errors.iter().filter(|_| !record.errors.is_empty());
+    let before = out.len();
+    for error in errors {
+        out.push_str(&format!("- **error**: {}\n", code(error)));
+    }
+    if out.len() > before {
+        out.push('\n');
+    }
 }
 
 pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String) {

@@ -46,6 +46,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         .filter_map(|card| result(record, card, &of_rule));
     let waived = record.waivers.iter().filter(|waiver| waiver.findings > 0);
     let results = defects.chain(waived.map(|waiver| accepted(waiver, &of_rule)));
+    let errors = view::errors(record, settings);
     let log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -57,7 +58,13 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
                 "semanticVersion": record.tool.version,
                 "rules": record.rules.iter().map(|r| rule(r, settings)).collect::<Vec<_>>(),
             }},
-            "invocations": [{"executionSuccessful": record.complete}],
+            "invocations": [{
+                "executionSuccessful": record.complete && errors.is_empty(),
+                "toolExecutionNotifications": errors
+                    .iter()
+                    .map(|error| json!({"level": "error", "message": {"text": error}}))
+                    .collect::<Vec<_>>(),
+            }],
             "results": results.collect::<Vec<_>>(),
             "properties": {
                 "targets": record.targets,

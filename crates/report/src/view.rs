@@ -299,6 +299,16 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     line
 }
 
+/// Why the run failed apart from findings: at least one line where no rule explains the exit code.
+pub(super) fn errors(record: &RunRecord, settings: Settings) -> Vec<String> {
+    match record.exit {
+        None | Some(0) => Vec::new(),
+        Some(1) => record.errors.clone(),
+        Some(_) if record.errors.is_empty() => vec![conclusion(record, settings)],
+        Some(_) => record.errors.clone(),
+    }
+}
+
 /// The conclusion with the target.
 pub(super) fn conclusion(record: &RunRecord, settings: Settings) -> String {
     let line = headline(record, settings);

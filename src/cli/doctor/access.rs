@@ -1,5 +1,6 @@
 //! Whether a target can be reached and accepts the credentials, by one or two harmless requests.
 
+use super::targets::is_no_service;
 use crate::cli::Failure;
 use crate::cli::config::{self, Config};
 use conformant_base::http::{Request, Response};
@@ -62,9 +63,21 @@ impl<'a> Targets<'a> {
             .filter_map(|service| {
                 let access = self.access(service);
                 let closed = headline(service, self.target(service), &access);
-                closed.or_else(|| self.elsewhere(service, &access))
+                let closed = closed.or_else(|| self.elsewhere(service, &access));
+                closed.or_else(|| self.unserved(service, &access))
             })
             .collect()
+    }
+
+    /// The status which shows that the service serves no request now.
+    fn unserved(&self, service: &str, access: &Access) -> Option<String> {
+        let Access::Granted { answer, .. } = access else {
+            return None;
+        };
+        let (url, path) = (&self.target(service).url, self.path(service));
+        let status = answer.status;
+        is_no_service(status)
+            .then(|| format!("{service} at {url} serves no request: GET {path} answered {status}"))
     }
 
     /// The answer which shows that the address leads elsewhere, if no documented list is there.
@@ -108,7 +121,7 @@ impl<'a> Targets<'a> {
     }
 
     /// How the answer to the probe alone shows that the address leads to another server or path.
-    pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<&'static str> {
+    pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<String> {
         let probe = Probe::of(self.rulebook, service)?;
         probe
             .wrong_address(answer)

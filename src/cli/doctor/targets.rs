@@ -109,7 +109,7 @@ pub(super) fn check(
 }
 
 /// Whether a status says nothing about credentials: the service redirects, limits requests, or fails.
-fn is_no_service(status: u16) -> bool {
+pub(super) fn is_no_service(status: u16) -> bool {
     matches!(status, 300..=399 | 408 | 429 | 500..)
 }
 
@@ -152,6 +152,18 @@ fn encodings(
     let id = &operation.id;
     let what = format!("{service}: body of {id}");
     let says = format!("sent as {sent}; an empty body got {form} as form and {json} as json");
+    let is_absent = (form, json) == (404, 404) && !names_a_resource(operation);
+    if is_absent {
+        let url = &target.url;
+        diagnosis.headlines.push(format!(
+            "{service} at {url}: {} {} answered 404 where the documents have an operation",
+            operation.method,
+            path(operation)
+        ));
+        let todo = format!("correct targets.{service}.url ({url})");
+        diagnosis.push(Check::failed(what, says, todo));
+        return;
+    }
     diagnosis.push(match own == UNSUPPORTED && others != UNSUPPORTED {
         true => Check::failed(
             what,
@@ -160,6 +172,14 @@ fn encodings(
         ),
         false => Check::ok(what, says),
     });
+}
+
+/// Whether the path contains the identifier of a resource.
+fn names_a_resource(operation: &Operation) -> bool {
+    operation
+        .parameters
+        .iter()
+        .any(|p| p.place == ParameterLocation::Path && p.schema["enum"][0].is_null())
 }
 
 /// The path with values for its parameters that name nothing.

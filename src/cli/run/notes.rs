@@ -1,15 +1,13 @@
-//! Notes at the end of a run: on waivers, the target, hooks and earlier runs. Reports do not contain them.
+//! Notes at the end of a run: on waivers, errors of targets and hooks, and earlier runs. Of these, reports contain errors only.
 
-use super::{Run, RunConclusion};
+use super::{Config, Run, RunConclusion};
 use crate::cli::{config, earlier, note};
 use conformant_base::text;
 use conformant_engine::{RunEnd, Target};
 use conformant_record::RunRecord;
 use conformant_report::FailedHook;
 
-pub(super) fn print(run: &Run<'_>, conclusion: &RunConclusion, ended: &RunEnd, record: &RunRecord) {
-    let settings = &run.config.settings;
-    let url_of = |service: &String| settings.targets.get(service).map_or("", |t| &t.url);
+pub(super) fn print(run: &Run<'_>, conclusion: &RunConclusion, record: &RunRecord) {
     if let Some(previous) = &run.previous {
         for notice in earlier::answered_differently(previous, record) {
             note(&notice);
@@ -18,45 +16,8 @@ pub(super) fn print(run: &Run<'_>, conclusion: &RunConclusion, ended: &RunEnd, r
     for problem in &conclusion.waiver_problems {
         note(&format!("waiver: {problem}"));
     }
-    let error = |text: &str| note(&format!("error: {text}"));
-    if let Some(service) = &ended.denied_by {
-        error(&denied(service, settings.targets.get(service)));
-    }
-    if let Some(service) = &ended.rejected_account {
-        error(&format!(
-            "{service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
-        ));
-    }
-    if let Some((service, answer)) = &ended.wrong_address {
-        let url = url_of(service);
-        error(&format!(
-            "the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url{} (`conformant doctor` checks it)",
-            config::path_for(&settings.index, service, url)
-        ));
-    }
-    for (service, why) in &ended.never_reached {
-        error(&format!(
-            "{service} cannot be reached at {}: {why}; `conformant doctor` checks every target",
-            url_of(service)
-        ));
-    }
-    // A hook of a target that is gone fails, too.
-    if ended.never_reached.is_empty() && ended.gone.is_none() {
-        for hook in conformant_report::failed_hooks(record) {
-            error(&hook_failure(&hook));
-        }
-    }
-    if let Some(why) = record
-        .ended_early
-        .as_ref()
-        .filter(|_| ended.time_limit.is_some())
-    {
-        error(why);
-    }
-    if let Some((service, why)) = &ended.gone {
-        error(&format!(
-            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
-        ));
+    for error in &conclusion.errors {
+        note(&format!("error: {error}"));
     }
     if let Some(names) = run
         .args
@@ -70,6 +31,59 @@ pub(super) fn print(run: &Run<'_>, conclusion: &RunConclusion, ended: &RunEnd, r
     }
     note_other_encodings(run, record);
     run.signals.notice().into_iter().for_each(note);
+}
+
+/// What failed apart from findings and waivers, a line each.
+pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec<String> {
+    let settings = &config.settings;
+    let url_of = |service: &String| settings.targets.get(service).map_or("", |t| &t.url);
+    let mut errors: Vec<String> = Vec::new();
+    for service in &ended.denied_by {
+        errors.push(denied(service, settings.targets.get(service)));
+    }
+    if let Some(service) = &ended.rejected_account {
+        errors.push(format!(
+            "{service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
+        ));
+    }
+    for (service, answer) in &ended.wrong_addresses {
+        let url = url_of(service);
+        errors.push(format!(
+            "the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url{} (`conformant doctor` checks it)",
+            config::path_for(&settings.index, service, url)
+        ));
+    }
+    for (service, status) in &ended.unserved {
+        let todo = match status {
+            429 => {
+                "raise its rate limit, or set limits.rate (such as 5/s) and repeat the run later"
+            }
+            _ => "start the service behind this address",
+        };
+        errors.push(format!(
+            "{service} at {} answers every request with status {status}, so that nothing of it is judged; {todo}",
+            url_of(service)
+        ));
+    }
+    for (service, why) in &ended.never_reached {
+        errors.push(format!(
+            "{service} cannot be reached at {}: {why}; `conformant doctor` checks every target",
+            url_of(service)
+        ));
+    }
+    // A hook of a target that is gone fails, too.
+    if ended.never_reached.is_empty() && ended.gone.is_none() {
+        let hooks = conformant_report::failed_hooks(record);
+        errors.extend(hooks.iter().map(hook_failure));
+    }
+    let cut = record.ended_early.as_ref();
+    errors.extend(cut.filter(|_| ended.time_limit.is_some()).cloned());
+    if let Some((service, why)) = &ended.gone {
+        errors.push(format!(
+            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+        ));
+    }
+    errors
 }
 
 fn hook_failure(hook: &FailedHook<'_>) -> String {

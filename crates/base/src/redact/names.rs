@@ -81,10 +81,19 @@ pub fn is_secret_parameter(name: &str) -> bool {
     PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Whether a value is only the name of a variable of the environment, as in commands to repeat a request. Its name
-/// contains a `_`, unless it is expanded in a header option of curl.
+/// Whether a value is only the name of a variable: of the environment, as in commands to repeat a request, or of a Hurl
+/// file, such as `{{api_key}}`. The name of the former contains a `_`, unless it is expanded in a header option of curl.
 fn is_variable(text: &str, range: &Range<usize>) -> bool {
-    let name = text[range.clone()].strip_prefix('$').unwrap_or_default();
+    let value = &text[range.clone()];
+    let of_hurl = value
+        .strip_prefix("{{")
+        .and_then(|name| name.strip_suffix("}}"));
+    if let Some(name) = of_hurl {
+        return name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    }
+    let name = value.strip_prefix('$').unwrap_or_default();
     let braced = name
         .strip_prefix('{')
         .and_then(|name| name.strip_suffix('}'));

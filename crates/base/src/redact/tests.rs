@@ -98,10 +98,16 @@ fn variables_that_hold_a_secret_are_shown() {
         "curl -H \"X-Auth-API-Key: $CONFORMANT_AUTH_API_KEY\"",
         "curl -H \"X-Api-Key: $MYKEY\" -v",
         "https://h/?token=${MY_TOKEN}&a=b",
+        "GET {{auth_url}}/x\nX-Auth-API-Key: {{x_auth_api_key}}\nFORMAT: json",
     ] {
         assert_eq!(redactor.redact(text), text);
     }
-    for text in ["password=$hunter2", "X-Api-Key: $ABC"] {
+    for text in [
+        "password=$hunter2",
+        "X-Api-Key: $ABC",
+        "X-Api-Key: {{a}} b",
+        "X-Api-Key: {{S3cr3t}}",
+    ] {
         assert!(redactor.redact(text).contains(REDACTED), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Evaluates stored evidence by the current rulebook.
 
-use super::format::{EvidenceRecord, Tail};
+use super::format::EvidenceRecord;
 use super::reader::Reader;
 use crate::plan::{self, Selection};
 use crate::record::{Concluded, Recorder};
@@ -63,14 +63,14 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
         );
     }
     let tail = reader.tail.take();
-    let void = tail.as_ref().and_then(Tail::void_service);
-    if let Some(void) = &void {
+    let void = tail.as_ref().map_or(Vec::new(), |tail| tail.void.clone());
+    for void in &void {
         has_infrastructure_error = true;
         recorder.void_service(void);
     }
     let complete = tail.is_some_and(|tail| tail.complete && tail.stories == scenarios);
     let mut record = recorder.finish(|rule| head.services.contains(&rule.service), complete);
-    if let Some(void) = void {
+    for void in void {
         void.explain(rulebook, &mut record);
     }
     EvaluatedRun {

@@ -80,20 +80,9 @@ pub struct Tail {
     pub stories: usize,
     /// Whether everything ran.
     pub complete: bool,
-    /// A service that rejected all credentials, for which the run was aborted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub denied_by: Option<String>,
-    /// A service whose address led elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elsewhere: Option<VoidService>,
-}
-
-impl Tail {
-    /// The service whose answers are not judged.
-    pub fn void_service(&self) -> Option<VoidService> {
-        let denied = self.denied_by.clone().map(VoidService::denied);
-        denied.or_else(|| self.elsewhere.clone())
-    }
+    /// The services whose answers are not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub void: Vec<VoidService>,
 }
 
 /// A line after the first.

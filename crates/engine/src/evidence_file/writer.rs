@@ -81,8 +81,7 @@ impl EvidenceWriter {
         let tail = Tail {
             stories: state.scenarios,
             complete,
-            denied_by: ended.denied_by.clone(),
-            elsewhere: ended.void_service().filter(|_| ended.denied_by.is_none()),
+            void: ended.void_services(),
         };
         let packed = self.packed(&Line::End(tail));
         state.write(packed);

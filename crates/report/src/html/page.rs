@@ -176,6 +176,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         short => top::short(&whole),
         what_of => top::what_of(record),
         lead => top::lead(cards, &whole, record),
+        errors => &record.errors,
         first => cards.iter().take(FIRST_MAX).map(top::first).collect::<Vec<_>>(),
         first_more => (cards.len() > FIRST_MAX).then(|| format!("{} more", cards.len() - FIRST_MAX)),
         parts => services::bar(&whole),

@@ -1,6 +1,7 @@
 //! Top of the page: verdict, targets, defects, estimated detection, mutation testing, earlier runs.
 
 use super::words::{duration, hold, thousands};
+use crate::Settings;
 use crate::cards::Card;
 use crate::invocation;
 use crate::tally::{State, Tally};
@@ -22,7 +23,9 @@ pub(super) fn verdict(
         ("warn", "Ended early")
     } else if !record.complete {
         ("warn", "Interrupted")
-    } else if whole[State::Error] > 0 {
+    } else if whole[State::Error] > 0
+        || judged > 0 && !view::errors(record, Settings::default()).is_empty()
+    {
         ("warn", "Not fully judged")
     } else if judged == 0 {
         ("warn", "Nothing judged")

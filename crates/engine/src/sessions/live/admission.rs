@@ -1,5 +1,5 @@
-//! Detects services that reject all requests of a run, which indicates wrong credentials, and services that answer none as
-//! documented, which indicates a wrong address. Neither is a fault of each operation.
+//! Detects services that reject all requests of a run, which indicates wrong credentials, services that answer none as
+//! documented, which indicates a wrong address, and services that serve none. None is a fault of each operation.
 //!
 //! Counts the answers over all scenarios.
 
@@ -52,11 +52,15 @@ struct Answers {
     denied_operations: BTreeSet<String>,
     /// Whether there was any other answer.
     is_admitted: bool,
-    /// Answers with 404 or a page for people.
+    /// Answers with 404, a redirect or a page for people.
     elsewhere: usize,
     elsewhere_operations: BTreeSet<String>,
     /// Whether there was an answer of another kind, which also can be a rejection.
     is_there: bool,
+    /// The last answer of a rate limit, or of a gateway without a service behind it.
+    busy: Option<u16>,
+    /// Whether any request had another answer.
+    is_served: bool,
     /// What the probe found, once it was sent.
     probed: Option<ProbeResult>,
     /// Whether rejections have closed it. Answers to requests that were on their way do not open it again.
@@ -84,6 +88,11 @@ impl Answers {
         self.is_closed || self.denied > 0 && !self.is_admitted
     }
 
+    /// The status with which it serves no request.
+    fn serves_nothing(&self) -> Option<u16> {
+        self.busy.filter(|_| !self.is_served)
+    }
+
     /// Whether no answer was one of the service.
     fn has_only_foreign_answers(&self) -> bool {
         let is_confirmed = |found: &ProbeResult| matches!(found, ProbeResult::Elsewhere(_));
@@ -104,7 +113,7 @@ impl Admission {
             _ => answers.is_admitted = true,
         }
         let is_elsewhere = match answer.status {
-            404 => true,
+            300..=399 | 404 => true,
             // A gateway or the service itself failed.
             500.. => false,
             _ => is_page(answer),
@@ -118,6 +127,33 @@ impl Admission {
         let closed = answers.closed();
         answers.is_closed = closed == Some(Closed::Denied);
         closed
+    }
+
+    /// Records an answer to any request, also to one that is repeated. Returns whether the service has served none yet.
+    pub(super) fn note_attempt(&self, service: &str, status: u16) -> bool {
+        let mut services = self.services();
+        let answers = services.entry(service.to_owned()).or_default();
+        match status {
+            429 | 502..=504 => answers.busy = Some(status),
+            _ => answers.is_served = true,
+        }
+        answers.serves_nothing().is_some()
+    }
+
+    /// Whether a service has served no request yet.
+    pub(super) fn is_unserved(&self, service: &str) -> bool {
+        let services = self.services();
+        let answers = services.get(service);
+        answers.is_some_and(|answers| answers.serves_nothing().is_some())
+    }
+
+    /// The services that served no request, each with the status of its answers.
+    pub(super) fn unserved(&self) -> Vec<(String, u16)> {
+        let services = self.services();
+        let unserved = services.iter();
+        unserved
+            .filter_map(|(name, answers)| Some((name.clone(), answers.serves_nothing()?)))
+            .collect()
     }
 
     /// Notes that a service rejected the credentials of the second account.
@@ -139,17 +175,19 @@ impl Admission {
         let services = self.services();
         let answers = services.get(service);
         answers.is_some_and(|answers| {
-            answers.has_only_rejections() || answers.has_only_foreign_answers()
+            answers.has_only_rejections()
+                || answers.has_only_foreign_answers()
+                || answers.serves_nothing().is_some()
         })
     }
 
-    /// The service that rejected everything. Without credentials one rejection is enough; with them, few rejections are
+    /// The services that rejected everything. Without credentials one rejection is enough; with them, few rejections are
     /// confirmed by its probe.
     pub(super) fn denied_by(
         &self,
         has_credentials: impl Fn(&str) -> bool,
         probe: impl Fn(&str) -> ProbeResult,
-    ) -> Option<String> {
+    ) -> Vec<String> {
         let services = self.services();
         let doubtful = services
             .iter()
@@ -160,11 +198,11 @@ impl Admission {
             self.probed(&service, || probe(&service));
         }
         let services = self.services();
-        let mut closed = services.iter().filter(|(service, answers)| {
+        let closed = services.iter().filter(|(service, answers)| {
             answers.closed() == Some(Closed::Denied)
                 || answers.has_only_rejections() && !has_credentials(service)
         });
-        closed.next().map(|(service, _)| service.clone())
+        closed.map(|(service, _)| service.clone()).collect()
     }
 
     /// The services that have answered no request as documented.
@@ -223,9 +261,9 @@ mod tests {
             }
             admission.denied_by(|_| true, |_| found.clone())
         };
-        assert_eq!(by_probe(ProbeResult::NothingWrong, false), None);
-        assert_eq!(by_probe(ProbeResult::Denied, false), Some("chat".into()));
-        assert_eq!(by_probe(ProbeResult::Denied, true), None);
+        assert!(by_probe(ProbeResult::NothingWrong, false).is_empty());
+        assert_eq!(by_probe(ProbeResult::Denied, false), ["chat"]);
+        assert!(by_probe(ProbeResult::Denied, true).is_empty());
     }
 
     #[test]
@@ -240,8 +278,8 @@ mod tests {
             let denied_by = |has_credentials| {
                 admission.denied_by(|_| has_credentials, |_| ProbeResult::NothingWrong)
             };
-            assert_eq!(denied_by(true).is_some(), after.is_some());
-            let is_denied_without = denied_by(false).is_some();
+            assert_eq!(!denied_by(true).is_empty(), after.is_some());
+            let is_denied_without = !denied_by(false).is_empty();
             assert_eq!(is_denied_without, admission.is_doubtful("chat"));
             let was_admitted = answers.iter().any(|(_, status)| *status == 404);
             assert_ne!(admission.is_doubtful("chat"), was_admitted);
@@ -274,7 +312,7 @@ mod tests {
         let late = admission.note("chat", "a", &answer(200, JSON));
         assert_eq!(late, Some(Closed::Denied));
         let denied_by = admission.denied_by(|_| true, |_| ProbeResult::NothingWrong);
-        assert_eq!(denied_by.as_deref(), Some("chat"));
+        assert_eq!(denied_by, ["chat"]);
     }
 
     #[test]
@@ -299,10 +337,28 @@ mod tests {
         assert_eq!(elsewhere_after(&absent, found), (None, true));
         assert_eq!(elsewhere_after(&absent, None), (None, false));
         assert_eq!(elsewhere_after(&absent.repeat(60), found), (Some(40), true));
+        let redirects = [(302, "")];
         assert_eq!(elsewhere_after(&pages.repeat(60), found), (Some(40), true));
+        assert_eq!(
+            elsewhere_after(&redirects.repeat(60), found),
+            (Some(40), true)
+        );
         for other in [(200, JSON), (400, JSON), (401, JSON), (500, "text/html")] {
             let mixed = [&[other], absent.repeat(60).as_slice()].concat();
             assert_eq!(elsewhere_after(&mixed, found), (None, false), "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_service_that_served_one_request_is_not_unserved() {
+        let admission = Admission::default();
+        assert!(admission.note_attempt("chat", 429));
+        assert!(admission.note_attempt("chat", 503));
+        assert_eq!(admission.unserved(), [("chat".to_owned(), 503)]);
+        assert!(admission.is_doubtful("chat"));
+        assert!(!admission.note_attempt("chat", 401));
+        assert!(!admission.note_attempt("chat", 429));
+        assert!(admission.unserved().is_empty());
+        assert!(!admission.is_doubtful("chat"));
     }
 }

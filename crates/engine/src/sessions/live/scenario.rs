@@ -4,7 +4,7 @@ use super::admission::Closed;
 use super::barrier::Participant;
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
-use super::pacing::{Next, RequestAttempt, RequestSlot};
+use super::pacing::{Next, RequestAttempt, RequestSlot, TRIES_MAX};
 use super::phone_numbers::UsedNumbers;
 use super::rate_limit::is_limit;
 use super::slots::Slot;
@@ -373,6 +373,11 @@ impl LiveScenario<'_> {
         let in_flight = self.live.health.begin(service);
         let answer = self.exchange(base, request);
         in_flight.note(request, &answer);
+        if let Ok(answer) = &answer
+            && self.live.admission.note_attempt(service, answer.status)
+        {
+            self.turned_away.replace(Some(service.to_owned()));
+        }
         answer
     }
 
@@ -454,6 +459,10 @@ impl LiveScenario<'_> {
                         ));
                     });
                     tries += 1;
+                    if tries >= TRIES_MAX && live.admission.is_unserved(host) {
+                        live.interrupted.store(true, Ordering::Relaxed);
+                        return Ok(response);
+                    }
                     if matches!(next, Next::AgainAlone(_)) {
                         self.idle(clock::monotonic() + wait, |s| &mut s.held_back);
                     }

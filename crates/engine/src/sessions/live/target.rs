@@ -20,7 +20,7 @@ use crate::sessions::{hooks, short_name};
 use crate::settings::{Hook, Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
-use conformant_base::http::Request;
+use conformant_base::http::{Request, Response};
 use conformant_net::transport::{
     BaseUrl, Client, Limits, ListenError, Listener, ServerSettings, UrlError,
 };
@@ -336,19 +336,30 @@ impl Live {
             let (probe, base) = (self.probes.get(service)?, self.bases.get(service)?);
             let target = self.settings.targets.get(service)?;
             let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
-            let mut request = Request::new("GET", path.clone());
-            crate::request::authorize(target, Credentials::Default, &mut request).ok()?;
             let limits = *self.client.limits();
             let client = self.settings.reach.client(limits, &self.bases);
             let client = client.interrupted_by(Arc::clone(&self.interrupted));
-            let answer = client.send(base, &request, limits.timeout).ok()?;
-            // 403 may concern this operation only.
-            if answer.status == 401 {
-                return Some(ProbeResult::Denied);
-            }
-            let why = probe.wrong_address(&answer)?;
-            let why = format!("GET {path} answered {} {why}", answer.status);
-            Some(ProbeResult::Elsewhere(why))
+            let ask = |credentials| {
+                let mut request = Request::new("GET", path.clone());
+                crate::request::authorize(target, credentials, &mut request).ok()?;
+                client.send(base, &request, limits.timeout).ok()
+            };
+            let answer = ask(Credentials::Default)?;
+            // A service rejects missing credentials before it looks for a resource.
+            let is_absent_anyway = || {
+                let is_absent = |answer: &Response| probe.is_of_an_absent_resource(answer);
+                is_absent(&answer) && ask(Credentials::None).is_some_and(|other| is_absent(&other))
+            };
+            let why = probe.wrong_address(&answer);
+            let why =
+                why.or_else(|| is_absent_anyway().then(|| "also without credentials".to_owned()));
+            Some(match (answer.status, why) {
+                (401, _) | (403, None) => ProbeResult::Denied,
+                (status, Some(why)) => {
+                    ProbeResult::Elsewhere(format!("GET {path} answered {status} {why}"))
+                }
+                (_, None) => ProbeResult::NothingWrong,
+            })
         };
         sent().unwrap_or(ProbeResult::NothingWrong)
     }
@@ -462,7 +473,7 @@ impl Sessions for Live {
         self.waits.take()
     }
 
-    fn denied_by(&self) -> Option<String> {
+    fn denied_by(&self) -> Vec<String> {
         let targets = &self.settings.targets;
         self.admission.denied_by(
             |service| targets.get(service).is_some_and(Target::has_credentials),
@@ -474,11 +485,16 @@ impl Sessions for Live {
         self.admission.rejected_account()
     }
 
-    fn wrong_address(&self) -> Option<(String, String)> {
+    fn wrong_addresses(&self) -> Vec<(String, String)> {
         let doubtful = self.admission.elsewhere();
         doubtful
             .into_iter()
-            .find_map(|service| Some((service.clone(), self.leads_elsewhere(&service)?)))
+            .filter_map(|service| Some((service.clone(), self.leads_elsewhere(&service)?)))
+            .collect()
+    }
+
+    fn unserved(&self) -> Vec<(String, u16)> {
+        self.admission.unserved()
     }
 
     fn gone(&self) -> Option<(String, String)> {
