@@ -323,8 +323,7 @@ fn doctor_accepts_no_credentials_that_a_target_never_looked_at() {
         let folder = Folder::new();
         let (out, _) = folder.run(3, &format!("doctor --target flow={url}"));
         let code = &status[..3];
-        let what = if code == "302" { "address" } else { "answers" };
-        let expected = format!("FAIL flow: {what}: GET /v1/Flows answered {code}");
+        let expected = format!("FAIL flow: answers: GET /v1/Flows answered {code}");
         assert!(out.contains(&expected), "{out}");
         assert!(!out.contains("flow: credentials"), "{out}");
         let (_, err) = folder.run(3, &format!("explore --budget 5 --target flow={url}"));

@@ -211,7 +211,7 @@ fn rows() -> Vec<Row> {
                 "Location: http://127.0.0.1:9/x\r\n",
                 "",
             )),
-            Cause(&["302 with a redirect to"]),
+            Cause(&["302 with a redirect to", "redirect 302"]),
         ),
         row(
             "302 to nowhere",
@@ -221,7 +221,7 @@ fn rows() -> Vec<Row> {
         row(
             "302 to a file",
             send(answer("302 Found", "Location: file:///etc/passwd\r\n", "")),
-            Cause(&["302 with a redirect to"]),
+            Cause(&["302 with a redirect to", "redirect 302"]),
         ),
         row(
             "429 for ever",
