@@ -1,6 +1,6 @@
 //! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
-use super::cases::{Cases, accepted, either, needs_nothing, only, rename_all};
+use super::cases::{Cases, accepted, either, needs_nothing, only, rename_all, unique};
 use super::credentials::follow;
 use super::repeated_reads::{a_while, settled};
 use conformant_rulebook::step::{Call, Get, Step};
@@ -127,8 +127,7 @@ fn filters(cases: &Cases<'_>) -> Vec<(String, Value)> {
 /// A page that an address of a captured page leads to, kept under a name; none if pages have no such address.
 fn kept(cases: &Cases<'_>, url: &str, name: &str) -> Option<Step> {
     let (_, at) = url.split_once(".meta.")?;
-    let page = cases.operation.response.as_ref()?;
-    let page = cases.rulebook.kinds.get(page)?;
+    let page = cases.shown_by(cases.operation)?;
     reach::reaches(&page.schema, &format!("/meta/{at}")).ok()?;
     Some(Step::from(Get {
         capture: Some(name.to_owned()),
@@ -201,10 +200,6 @@ impl Cases<'_> {
         else {
             return Vec::new();
         };
-        let numbered = |name: &str| {
-            let word = name.strip_prefix("unique.")?;
-            Some(format!("unique.more-{word}"))
-        };
         let mut with = happy.with.clone();
         if is_whole {
             let in_body = |name: &str| {
@@ -215,7 +210,7 @@ impl Cases<'_> {
             let optional = optional.filter(|(name, value)| in_body(name) && needs_nothing(value));
             with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
         }
-        let mut with = rename_all(&with, &numbered);
+        let mut with = rename_all(&with, &unique(|word| format!("more-{word}")));
         for (name, value) in &mut with {
             let is_path = maker
                 .parameters

@@ -36,10 +36,8 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
         return cases.reread_found("made", &sent);
     }
     let writes = cases.operation.does == Action::Changes;
-    let reader = cases.reader().filter(|_| writes).into_iter();
-    reader
-        .map(|o| Cases::look(o, Cases::path_of(o, &sent)))
-        .collect()
+    let look = cases.look_here(&sent).filter(|_| writes);
+    look.into_iter().collect()
 }
 
 fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {

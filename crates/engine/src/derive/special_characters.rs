@@ -73,9 +73,7 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
                 .take(if n + 1 == values.len() { 2 } else { 1 })
                 .collect()
         } else {
-            let reader = cases.reader().into_iter();
-            let look = |o| Cases::look(o, Cases::path_of(o, &sent));
-            reader.map(look).collect::<Vec<_>>()
+            cases.look_here(&sent).into_iter().collect::<Vec<_>>()
         };
         steps.push(call);
         steps.extend(again);

@@ -26,10 +26,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         };
         cases.call(step, with)
     };
-    let look = |with: &Map<String, Value>| {
-        let reader = cases.reader()?;
-        Some(Cases::look(reader, Cases::path_of(reader, with)))
-    };
+    let look = |with: &Map<String, Value>| cases.look_here(with);
     let mut steps = cases.setup();
     steps.extend(second_tenant.steps.iter().cloned());
     match method.as_str() {
@@ -51,8 +48,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         }
         _ => {
             // Sets all parameters, so that a change would be visible on the other resource.
-            let whole = |optional: Map<String, Value>, own: &Map<String, Value>| {
-                let mut all = optional;
+            let whole = |mut all: Map<String, Value>, own: &Map<String, Value>| {
                 all.extend(own.clone());
                 cases.call(either(), &all)
             };
