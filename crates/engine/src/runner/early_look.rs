@@ -9,7 +9,7 @@ use super::Runner;
 use crate::stop::Stop;
 use crate::template::CONSISTENCY_WINDOW;
 use conformant_rulebook::Action;
-use conformant_rulebook::step::{Step, Verb, Wait};
+use conformant_rulebook::step::{Step, Wait};
 use conformant_schema::Schemas;
 
 /// The wait that a scenario skipped.
@@ -66,25 +66,15 @@ impl Runner<'_> {
     /// Whether a step shows the state and may be repeated. An update counts: its answer shows the resource, and some
     /// resources are shown by nothing else.
     fn reads_state(&self, step: &Step) -> bool {
-        match &step.verb {
-            Verb::Call(call) => {
-                let operation = self.operation(&call.call);
-                operation.is_ok_and(|operation| {
-                    matches!(
-                        operation.does,
-                        Action::Shows | Action::Lists | Action::Changes
-                    )
-                })
-            }
-            Verb::Get(_) => true,
-            Verb::Hook(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => false,
-        }
+        let Some(call) = step.operation() else {
+            return step.address().is_some();
+        };
+        self.operation(call).is_ok_and(|operation| {
+            matches!(
+                operation.does,
+                Action::Shows | Action::Lists | Action::Changes
+            )
+        })
     }
 }
 
