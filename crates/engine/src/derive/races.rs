@@ -566,13 +566,12 @@ const ADVANCE_CLOCK: &str = "advance_clock";
 #[cfg(test)]
 mod tests {
     use crate::sessions::Offline;
-    use crate::{Planned, ScenarioRun, Target, conclude, plan, run_scenario};
+    use crate::{Planned, ScenarioRun, conclude, plan, run_scenario};
     use conformant_judge::evidence::Event;
     use conformant_judge::load::shared;
     use conformant_record::Verdict;
     use conformant_rulebook::step::Concurrently;
     use conformant_schema::Schemas;
-    use std::collections::BTreeSet;
     use std::sync::atomic::AtomicBool;
 
     fn races() -> Vec<Planned<'static>> {
@@ -580,15 +579,11 @@ mod tests {
         all.filter(Planned::is_race).collect()
     }
 
-    fn reference() -> Offline<'static> {
-        let none = (BTreeSet::new(), BTreeSet::new());
-        Offline::in_process(0, none.0, none.1, Target::all_of_reference())
-    }
-
     /// 200 seeds are 200 orders of the requests; the campaign draws more.
     #[test]
     fn no_order_of_the_requests_breaks_a_rule() {
-        let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
+        let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
+        let worlds = Offline::faultless(0);
         for planned in races() {
             for seed in 0..3 {
                 let concluded = conclude(shared(), &schemas, &planned, &worlds, seed, &calm);
@@ -602,7 +597,8 @@ mod tests {
 
     #[test]
     fn evidence_of_a_race_is_in_the_order_of_the_scenario_and_overlaps() {
-        let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
+        let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
+        let worlds = Offline::faultless(0);
         for planned in races() {
             let session = crate::Sessions::open(&worlds, &planned).unwrap();
             let scenario_run = ScenarioRun::new(shared(), &schemas, &planned, (0, 0));

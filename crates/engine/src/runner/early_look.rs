@@ -117,8 +117,7 @@ mod tests {
 
     #[test]
     fn a_correct_target_is_not_waited_for() {
-        let none = (BTreeSet::new(), BTreeSet::new());
-        let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
+        let worlds = Offline::faultless(0);
         for planned in races() {
             let id = &planned.scenario.id;
             assert_eq!(waits(&evidence(&worlds, &planned, true)), 0, "{id}");

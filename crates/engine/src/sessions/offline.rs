@@ -31,13 +31,13 @@ const SINK_ORIGIN: &str = "http://callbacks.invalid";
 /// Changes the traffic network scenario and reference, to generate the faults of the self-test.
 pub trait Mutate: Sync + fmt::Debug {
     /// Changes a request before the reference receives it.
-    fn request(&self, service: &str, request: &mut Request);
+    fn request(&self, _service: &str, _request: &mut Request) {}
 
     /// Changes a response of the reference.
-    fn response(&self, service: &str, request: &Request, response: &mut Response);
+    fn response(&self, _service: &str, _request: &Request, _response: &mut Response) {}
 
     /// Changes an event or a callback's payload of that kind.
-    fn payload(&self, kind: &str, document: &mut Value);
+    fn payload(&self, _kind: &str, _document: &mut Value) {}
 }
 
 /// Offline sessions.
@@ -81,6 +81,12 @@ impl<'a> Offline<'a> {
             sinks,
             network: None,
         }
+    }
+
+    /// Instances in this process without faults and variations, for all services.
+    pub fn faultless(seed: u64) -> Self {
+        let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
+        Self::in_process(seed, faults, variants, Target::all_of_reference())
     }
 
     /// Instances behind `httpmock` on a free port of this machine.
