@@ -223,7 +223,8 @@ fn attempt_until_settled(job: Job<'_>, observers: Observers<'_, '_>) -> Conclude
             session.confirm_missing_callback();
         }
         let scenario_run = ScenarioRun {
-            looks_early: planned.is_race() && attempts.round < session.settings().rounds,
+            looks_early: planned.is_race()
+                && attempts.rounds_before + 1 < session.settings().rounds,
             ..ScenarioRun::new(rulebook, job.schemas, planned, (job.seed, attempts.count))
         };
         let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
@@ -364,33 +365,20 @@ impl Attempt {
 }
 
 /// The attempts of a scenario so far. Each has names of its own.
+#[derive(Default)]
 struct Attempts {
     count: usize,
     disturbances: usize,
     /// Attempts with other drawn numbers.
     redrawn: usize,
-    /// The round of a race, from 1.
-    round: usize,
+    /// The rounds of a race before this one.
+    rounds_before: usize,
     /// Whether this attempt checks whether a callback is missing again, which is then a finding.
     confirms_missing_callback: bool,
     /// The findings of the attempt that lacked a callback first.
     without_callback: Vec<Finding>,
     /// Whether the attempt with the names of `--names` had findings.
     has_failed_with_given_names: bool,
-}
-
-impl Default for Attempts {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            disturbances: 0,
-            redrawn: 0,
-            round: 1,
-            confirms_missing_callback: false,
-            without_callback: Vec::new(),
-            has_failed_with_given_names: false,
-        }
-    }
 }
 
 impl Attempts {
@@ -426,8 +414,8 @@ impl Attempts {
             self.without_callback.clone_from(&last.judgment.findings);
             return true;
         }
-        if last.is_sound() && planned.is_race() && self.round < settings.rounds {
-            self.round += 1;
+        if last.is_sound() && planned.is_race() && self.rounds_before + 1 < settings.rounds {
+            self.rounds_before += 1;
             return true;
         }
         false

@@ -391,6 +391,14 @@ fn reads_setting(value: &Value) -> bool {
     paths.any(|path| path[0] == "target" && path.get(1).is_some_and(|of| of != "people"))
 }
 
+/// The call with its result captured under a name.
+pub(super) fn captured(name: &str, call: Call) -> Call {
+    Call {
+        capture: Some(name.to_owned()),
+        ..call
+    }
+}
+
 /// A call that must be accepted according to this rule.
 pub(super) fn accepted(rule: &str) -> Call {
     Call {

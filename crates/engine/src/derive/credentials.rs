@@ -1,7 +1,7 @@
 //! Missing, wrong and slightly changed credentials: on the operation, on further pages of its list and on the
 //! addresses in its answer.
 
-use super::cases::{Cases, accepted, only, refused};
+use super::cases::{Cases, accepted, captured, only, refused};
 use conformant_rulebook::Kind;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
@@ -118,10 +118,7 @@ fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r 
 
 /// Requests for the second page with invalid credentials.
 fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
-    let first = Call {
-        capture: Some("page".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let first = captured("page", accepted(&cases.own_rule()));
     let mut steps = cases.more(2);
     steps.push(cases.call(first, &only(size, 1)));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
@@ -144,10 +141,7 @@ fn addresses(cases: &mut Cases<'_>, rule: &str) {
         return;
     };
     let links = links_of(kind);
-    let shown = Call {
-        capture: Some("shown".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let shown = captured("shown", accepted(&cases.own_rule()));
     let shown = cases.call(shown, &Map::new());
     let none = |url: &str| unfollowed(url, Credentials::None, rule);
     if has_url(kind) {

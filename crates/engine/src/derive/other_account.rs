@@ -3,7 +3,7 @@
 //! The set-up creates the same resources with its credentials, if requests alone create them. So credentials that the target
 //! rejects stop the scenario before anything is concluded. Otherwise a harmless request shows that it accepts them.
 
-use super::cases::{Cases, accepted, either, rename_all, unique};
+use super::cases::{Cases, accepted, captured, either, rename_all, unique};
 use super::credentials::{has_url, links_of};
 use super::second_tenant::SecondTenant;
 use conformant_rulebook::scenario::Credentials;
@@ -74,10 +74,7 @@ fn by_other(cases: &Cases<'_>, with: &Map<String, Value>) -> Step {
 
 /// A read, then the same read and its addresses with the credentials of the other account.
 fn read(cases: &Cases<'_>) -> Vec<Step> {
-    let shown = Call {
-        capture: Some("shown".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let shown = captured("shown", accepted(&cases.own_rule()));
     let mut steps = vec![cases.call(shown, &Map::new()), by_other(cases, &Map::new())];
     let is_single = cases.operation.list_key.is_none();
     if let Some(kind) = cases.shown_by(cases.operation).filter(|_| is_single) {
