@@ -6,8 +6,8 @@ use super::signals::Signals;
 use super::{Done, Exit, Failure, doctor, load, note, print, run};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
+use conformant_engine::Sessions;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Sessions, Target};
 use conformant_explore::{
     Budget, Certainty, Coverage, ExploreOptions, Explored, Explorer, Progress, Shrunk, file_of,
 };
@@ -16,7 +16,6 @@ use conformant_report::ALIVE_SECONDS;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use indicatif::ProgressBar;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -188,9 +187,7 @@ fn sessions<'a>(
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
     if config.settings.targets.is_empty() {
-        let none = (BTreeSet::new(), BTreeSet::new());
-        let offline = Offline::in_process(seed, none.0, none.1, Target::all_of_reference());
-        return Ok(Box::new(offline));
+        return Ok(Box::new(Offline::faultless(seed)));
     }
     run::sessions(config, rulebook, (seed, jobs), signals)
 }

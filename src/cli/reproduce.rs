@@ -79,8 +79,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     findings.retain(|finding| scenarios.insert(finding.scenario.clone()));
     let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
     let rulebook = load_with(&args.on.specs, &folder)?;
-    let none = (BTreeSet::new(), BTreeSet::new());
-    let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
+    let worlds = Offline::faultless(0);
     let written = Written {
         args,
         record: &record,

@@ -32,15 +32,15 @@ pub fn conclude(
     seed: u64,
     interrupted: &AtomicBool,
 ) -> Concluded {
-    conclude_observed(
+    let job = Job {
         rulebook,
         schemas,
         planned,
         sessions,
         seed,
         interrupted,
-        Observers::default(),
-    )
+    };
+    job.conclude(Observers::default())
 }
 
 /// The evidence of a run with cached validation results, so that a rerun with a change is judged incrementally.
@@ -78,16 +78,15 @@ pub fn conclude_with_evidence(
         recorded: Some(&recorded),
         evidence_writer: None,
     };
-    let never_interrupted = AtomicBool::new(false);
-    let concluded = conclude_observed(
+    let job = Job {
         rulebook,
         schemas,
         planned,
         sessions,
         seed,
-        &never_interrupted,
-        observers,
-    );
+        interrupted: &AtomicBool::new(false),
+    };
+    let concluded = job.conclude(observers);
     let recorded = recorded.into_inner();
     recorded.memo.close();
     (concluded, recorded)
@@ -156,33 +155,30 @@ impl<'b, 'p> Observers<'b, 'p> {
     }
 }
 
-pub(super) fn conclude_observed(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    sessions: &dyn Sessions,
-    seed: u64,
-    interrupted: &AtomicBool,
-    observers: Observers<'_, '_>,
-) -> Concluded {
-    let mut is_done = false;
-    let concluded = guarded(&planned.scenario.id, || {
-        let concluded = attempt_until_settled(
-            rulebook,
-            schemas,
-            planned,
-            sessions,
-            seed,
-            interrupted,
-            observers,
-        );
-        is_done = true;
+/// A scenario to conclude.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) rulebook: &'a Rulebook,
+    pub(super) schemas: &'a Schemas,
+    pub(super) planned: &'a Planned<'a>,
+    pub(super) sessions: &'a dyn Sessions,
+    pub(super) seed: u64,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+impl Job<'_> {
+    pub(super) fn conclude(self, observers: Observers<'_, '_>) -> Concluded {
+        let mut is_done = false;
+        let concluded = guarded(&self.planned.scenario.id, || {
+            let concluded = attempt_until_settled(self, observers);
+            is_done = true;
+            concluded
+        });
+        if !is_done {
+            observers.skip();
+        }
         concluded
-    });
-    if !is_done {
-        observers.skip();
     }
-    concluded
 }
 
 /// Turns a panic in a scenario into an internal error of that scenario.
@@ -199,17 +195,16 @@ pub(super) fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
 }
 
 /// The loop over the attempts of a scenario: runs and judges each, and concludes the one that settles the result.
-fn attempt_until_settled(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    sessions: &dyn Sessions,
-    seed: u64,
-    interrupted: &AtomicBool,
-    observers: Observers<'_, '_>,
-) -> Concluded {
+fn attempt_until_settled(job: Job<'_>, observers: Observers<'_, '_>) -> Concluded {
+    let Job {
+        rulebook,
+        planned,
+        sessions,
+        interrupted,
+        ..
+    } = job;
     if interrupted.load(Ordering::Relaxed) {
-        return never_began(planned, observers);
+        return never_began(rulebook, &planned.scenario, observers);
     }
     let mut attempts = Attempts::default();
     let mut waited = Spent::default();
@@ -228,8 +223,9 @@ fn attempt_until_settled(
             session.confirm_missing_callback();
         }
         let scenario_run = ScenarioRun {
-            looks_early: planned.is_race() && attempts.round < session.settings().rounds,
-            ..ScenarioRun::new(rulebook, schemas, planned, (seed, attempts.count))
+            looks_early: planned.is_race()
+                && attempts.rounds_before + 1 < session.settings().rounds,
+            ..ScenarioRun::new(rulebook, job.schemas, planned, (job.seed, attempts.count))
         };
         let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
         let attempt = Attempt::new(scenario_run, session.as_ref(), interrupted, examples);
@@ -369,33 +365,20 @@ impl Attempt {
 }
 
 /// The attempts of a scenario so far. Each has names of its own.
+#[derive(Default)]
 struct Attempts {
     count: usize,
     disturbances: usize,
     /// Attempts with other drawn numbers.
     redrawn: usize,
-    /// The round of a race, from 1.
-    round: usize,
+    /// The rounds of a race before this one.
+    rounds_before: usize,
     /// Whether this attempt checks whether a callback is missing again, which is then a finding.
     confirms_missing_callback: bool,
     /// The findings of the attempt that lacked a callback first.
     without_callback: Vec<Finding>,
     /// Whether the attempt with the names of `--names` had findings.
     has_failed_with_given_names: bool,
-}
-
-impl Default for Attempts {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            disturbances: 0,
-            redrawn: 0,
-            round: 1,
-            confirms_missing_callback: false,
-            without_callback: Vec::new(),
-            has_failed_with_given_names: false,
-        }
-    }
 }
 
 impl Attempts {
@@ -431,8 +414,8 @@ impl Attempts {
             self.without_callback.clone_from(&last.judgment.findings);
             return true;
         }
-        if last.is_sound() && planned.is_race() && self.round < settings.rounds {
-            self.round += 1;
+        if last.is_sound() && planned.is_race() && self.rounds_before + 1 < settings.rounds {
+            self.rounds_before += 1;
             return true;
         }
         false
@@ -470,33 +453,31 @@ impl Attempts {
 
 /// The conclusion of a scenario that did not begin before the run ended. It opens no session and evaluates no rules, so
 /// that the run ends quickly.
-fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded {
-    let id = &planned.scenario.id;
+fn never_began(
+    rulebook: &Rulebook,
+    scenario: &Scenario,
+    observers: Observers<'_, '_>,
+) -> Concluded {
     let mut judgment = Judgment::default();
     let mut evidence = Evidence {
-        scenario: id.clone(),
+        scenario: scenario.id.clone(),
         ..Evidence::default()
     };
-    for rule in planned.scenario.steps.iter().flat_map(Step::rules) {
+    for rule in scenario.steps.iter().flat_map(Step::rules) {
         judgment.inconclusive(rule, ENDED_BEFORE);
-        evidence
-            .missed
-            .push(SkippedRule::because(rule, ENDED_BEFORE));
+        let missed = SkippedRule::because(rule, ENDED_BEFORE);
+        evidence.missed.push(missed);
     }
-    let stop = Some(Stop::Interrupted);
-    if let Some((evidence_writer, index)) = observers.evidence_writer {
-        let kept = EvidenceRecord {
-            evidence,
-            stop: stop.clone(),
-            void: None,
-            turned_away: None,
-            seconds: 0.0,
-            of_answers: Vec::new(),
-            broken: BTreeSet::new(),
-        };
-        evidence_writer.keep(index, kept);
-    }
-    conclude_run(id, judgment, stop, 0, 0.0)
+    let attempt = Attempt {
+        evidence,
+        memo: DocumentCache::default(),
+        judgment,
+        stop: Some(Stop::Interrupted),
+        unreliable_because: None,
+        went_wrong: false,
+        seconds: 0.0,
+    };
+    attempt.conclude(rulebook, scenario, None, observers)
 }
 
 /// Why the result of a scenario is unreliable: a service that it used stopped answering. Waits until that is known.

@@ -274,10 +274,7 @@ fn payload(evidence: &Evidence, finding: &Finding) -> Option<ShownPayload> {
         let result = statements().next().map(|s| &s.result);
         result.and_then(|result| hook_at(evidence, finding.step, result))
     });
-    let hook = event.and_then(|event| match evidence.events.get(event)? {
-        Event::Hook(call) => Some(call),
-        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    });
+    let hook = event.and_then(|event| hook_of(evidence.events.get(event)?));
     let of_statement = hook.map_or(PayloadOrigin::Callback, |hook| {
         PayloadOrigin::Hook(hook.name.clone())
     });
@@ -330,12 +327,10 @@ fn view_of(delivery: &Delivery) -> Value {
 /// all of them, such as a missing one: none of the others is to blame.
 fn collected<'e>(evidence: &'e Evidence, finding: &Finding) -> Option<(&'e str, (String, usize))> {
     let place = finding.pointer.strip_prefix("/events")?;
-    let mut lists = evidence.events.iter().filter_map(|event| match event {
-        Event::Hook(call) if call.step == finding.step => {
-            call.result.as_ref().ok()?.get("events")?.as_array()
-        }
-        Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    });
+    let hooks = evidence.events.iter().filter_map(hook_of);
+    let mut lists = hooks
+        .filter(|call| call.step == finding.step)
+        .filter_map(|call| call.result.as_ref().ok()?.get("events")?.as_array());
     let events = lists.next_back()?;
     let mut parts = place.splitn(3, '/').skip(1);
     let number = parts.next().and_then(|number| number.parse::<usize>().ok());
@@ -359,19 +354,26 @@ const OF_HARNESS: [&str; 6] = [
     "reset",
 ];
 
+fn hook_of(event: &Event) -> Option<&HookCall> {
+    match event {
+        Event::Hook(call) => Some(call),
+        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    }
+}
+
+/// Whether the harness does not call the hook for itself.
+fn is_action(call: &HookCall) -> bool {
+    !OF_HARNESS.contains(&call.name.as_str())
+}
+
 /// The event of the hook of a step that returned this result, or else the first hook of the step.
 fn hook_at(evidence: &Evidence, step: usize, result: &Value) -> Option<usize> {
     let hooks = evidence.events.iter().enumerate();
-    let mut hooks = hooks.filter_map(|(index, event)| match event {
-        Event::Hook(call) if call.step == step && !OF_HARNESS.contains(&call.name.as_str()) => {
-            Some((index, call))
-        }
-        Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    });
-    let first = hooks.next()?;
+    let hooks = hooks.filter_map(|(index, event)| Some((index, hook_of(event)?)));
+    let mut hooks = hooks.filter(|(_, call)| call.step == step && is_action(call));
     let has_result = |call: &HookCall| call.result.as_ref().is_ok_and(|own| **own == *result);
-    let found = [first].into_iter().chain(hooks);
-    let found = found.into_iter().find(|(_, call)| has_result(call));
+    let first = hooks.clone().next()?;
+    let found = hooks.find(|(_, call)| has_result(call));
     Some(found.unwrap_or(first).0)
 }
 
@@ -387,12 +389,9 @@ fn is_missing(expect: &Expect, result: &Value) -> bool {
 /// The call of this hook, or else the last action of a person or device before the end of a step. Hooks for the harness
 /// itself do not count.
 fn action_before(evidence: &Evidence, step: usize, hook: Option<&HookCall>) -> Option<String> {
-    let hooks = evidence.events.iter().filter_map(|event| match event {
-        Event::Hook(call) => Some(call),
-        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    });
+    let hooks = evidence.events.iter().filter_map(hook_of);
     let actions: Vec<_> = hooks
-        .filter(|call| call.step <= step && !OF_HARNESS.contains(&call.name.as_str()))
+        .filter(|call| call.step <= step && is_action(call))
         .collect();
     let last = hook.or_else(|| actions.last().copied())?;
     let words = |call: &HookCall| format!("{} {}", call.name, shortened(&call.arguments));
@@ -537,13 +536,9 @@ fn step_result(
                 |_| String::new(),
                 |result| side(&json::window(result, "").0),
             ),
-            race: hook.race.map(|race| {
-                let result = hook.result.as_ref().ok();
-                race_times(
-                    race,
-                    result.map_or_else(String::new, |value| json::short(value)),
-                )
-            }),
+            race: hook
+                .race
+                .map(|race| race_times(race, hook.result.as_deref().ok())),
             ..StepResult::default()
         }),
         Event::Delivery(delivery) => Some(StepResult {
@@ -590,25 +585,21 @@ fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgment: &Judgment
         exchange: at + 1,
         setup: exchange.setup,
         broken: broken(judgment, |f| f.exchange == at + 1),
-        race: exchange.race.map(|race| {
-            let document = exchange.document();
-            race_times(
-                race,
-                document.map_or_else(String::new, |value| json::short(value)),
-            )
-        }),
+        race: exchange
+            .race
+            .map(|race| race_times(race, exchange.document().map(|value| &**value))),
         ..StepResult::default()
     }
 }
 
 /// A request or hook that was sent at the same time as others, with its response.
-fn race_times(race: Race, answer: String) -> RaceTimes {
+fn race_times(race: Race, answer: Option<&Value>) -> RaceTimes {
     let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
     RaceTimes {
         number: race.number,
         sent: milliseconds(race.sent),
         received: milliseconds(race.received),
-        answer,
+        answer: answer.map(json::short).unwrap_or_default(),
     }
 }
 

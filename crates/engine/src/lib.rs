@@ -36,7 +36,7 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
-use conclude::{Observers, conclude_observed};
+use conclude::{Job, Observers};
 pub use conclude::{RecordedRun, conclude, conclude_again, conclude_with_evidence, find_loss};
 pub use difference::{evidence_of, first_difference};
 pub use evidence_file::EvidenceWriter;
@@ -236,20 +236,20 @@ pub fn run(
     let timekeeper = Timekeeper::new();
     let run_scenario = |index: usize, lane: usize, sender: &Sender<Progress>| {
         let started_at = clock::monotonic();
-        let (planned, seed) = (&planned[index], options.seed);
+        let planned = &planned[index];
         if sender.send(Progress::ScenarioBegan(index)).is_err() {
             return false;
         }
         let observers = Observers::new(options, &prover, index);
-        let concluded = conclude_observed(
+        let job = Job {
             rulebook,
             schemas,
             planned,
             sessions,
             seed,
             interrupted,
-            observers,
-        );
+        };
+        let concluded = job.conclude(observers);
         timekeeper.record((index, planned), lane, started_at, &concluded.waited);
         sender
             .send(Progress::ScenarioEnded(index, Box::new(concluded)))

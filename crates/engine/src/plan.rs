@@ -269,22 +269,21 @@ pub fn plan<'a>(
 impl Selection {
     /// Whether scenarios of a service can be selected: all their ids begin with its name.
     fn may_want(&self, service: &str) -> bool {
-        let listed = |list: &[String], holds: &dyn Fn(&String) -> bool| {
-            list.is_empty() || list.iter().any(holds)
-        };
         listed(&self.services, &|s| s == service)
             && listed(&self.filters, &|f| may_match(f, service))
             && listed(&self.only, &|o| may_match(o, service))
     }
 
     fn wants(&self, service: &str, id: &str) -> bool {
-        let listed = |list: &[String], holds: &dyn Fn(&String) -> bool| {
-            list.is_empty() || list.iter().any(holds)
-        };
         listed(&self.services, &|s| s == service)
             && listed(&self.filters, &|f| glob(f, id))
             && listed(&self.only, &|o| o == id)
     }
+}
+
+/// Whether an entry of a list, which stands for everything if it is empty, satisfies the condition.
+fn listed(list: &[String], holds: &dyn Fn(&String) -> bool) -> bool {
+    list.is_empty() || list.iter().any(holds)
 }
 
 /// Whether a glob can match ids of a service, judging by its literal prefix.

@@ -7,7 +7,10 @@ use super::session::{Holder, HookFault, Session};
 use super::settings::{ExclusiveSetting, Settings};
 use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
+use conformant_base::http::Request;
+use conformant_base::json;
 use conformant_judge::evidence::{HookCall, Span};
+use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::service::{Condition, Exclusive, Found, Provisioned, ServiceIndex};
 use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 use serde_json::{Map, Value, json};
@@ -91,7 +94,7 @@ pub(super) fn hook(
         name: name.to_owned(),
         arguments,
         result: match &result {
-            Ok(value) => Ok(std::sync::Arc::new(value.clone())),
+            Ok(value) => Ok(Arc::new(value.clone())),
             Err(fault) => Err(fault.to_string()),
         },
         span: Span {
@@ -283,7 +286,8 @@ fn holders(
     let path = filled(&operation.path, (&how.scope, scope), "");
     let path = format!("{path}{}", whole_page(operation));
     let page = page(session, service, &path)?.unwrap_or_default();
-    let busy = items(operation, &page)
+    let busy = operation
+        .items_of(&page)
         .iter()
         .filter(|item| shows(item, &held.busy))
         .filter(|item| item.pointer(&held.at).and_then(Value::as_str) == Some(value))
@@ -318,7 +322,7 @@ fn holders_elsewhere(
     };
     let path = format!("{}{}", operation.path, whole_page(operation));
     let page = page(session, service, &path)?.unwrap_or_default();
-    let scopes = items(operation, &page).iter();
+    let scopes = operation.items_of(&page).iter();
     let scopes = scopes.filter_map(|item| item.pointer(&found.key)?.as_str());
     let scopes: Vec<&str> = scopes.filter(|other| *other != scope).collect();
     let mut busy = Vec::new();
@@ -374,10 +378,6 @@ fn whole_page(operation: &Operation) -> String {
     size.unwrap_or_default()
 }
 
-fn items<'v>(operation: &Operation, page: &'v Value) -> &'v [Value] {
-    operation.items_of(page)
-}
-
 fn shows(value: &Value, condition: &Condition) -> bool {
     value.pointer(&condition.at) == Some(&condition.is)
 }
@@ -396,7 +396,7 @@ fn listed(
     let Some(page) = page(session, service, &operation.path)? else {
         return Ok(None);
     };
-    let items = items(operation, &page);
+    let items = operation.items_of(&page);
     let mut preferred = found.prefer.iter().flat_map(|condition| {
         let item = items.iter().find(|item| shows(item, condition));
         item.into_iter()
@@ -413,12 +413,8 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
         return Ok(None);
     };
     let (_, prefix) = super::link::split_url(&target.url);
-    let mut request = conformant_base::http::Request::new("GET", format!("{prefix}{path}"));
-    super::request::authorize(
-        target,
-        conformant_rulebook::scenario::Credentials::Default,
-        &mut request,
-    )?;
+    let mut request = Request::new("GET", format!("{prefix}{path}"));
+    super::request::authorize(target, Credentials::Default, &mut request)?;
     let response = session.send(service, &request).map_err(|fault| {
         let why = format!("{}: {}", fault.cause, fault.detail);
         if fault.cause.is_unreachable() {
@@ -436,7 +432,6 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
             response.status
         )));
     }
-    let page =
-        conformant_base::json::parse(&response.body, conformant_base::json::Limits::default()).ok();
+    let page = json::parse(&response.body, json::Limits::default()).ok();
     Ok(page.map(|page| page.value))
 }

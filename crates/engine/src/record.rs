@@ -4,6 +4,7 @@ use super::RunEvent;
 use super::excerpt::Shown;
 use super::needs::{Needs, Stopped, needs_of};
 use super::stop::{ENDED_BEFORE, Stop};
+use super::summary::conclude_run;
 use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, NOT_EXERCISED, OpenPointResult, RuleCounts, RuleResult, RulebookStamp,
@@ -86,15 +87,10 @@ impl Concluded {
 
     /// Whether an answer or a hook ended it before its last step.
     fn has_stopped_early(&self) -> bool {
-        match &self.stopped {
-            Some(
-                Stop::Inconclusive(_) | Stop::Unexpected | Stop::HookFailed(_) | Stop::Masked(_),
-            ) => true,
-            Some(
-                Stop::NotApplicable(_) | Stop::Interrupted | Stop::Unreachable(_) | Stop::Error(_),
-            )
-            | None => false,
-        }
+        matches!(
+            self.stopped,
+            Some(Stop::Inconclusive(_) | Stop::Unexpected | Stop::HookFailed(_) | Stop::Masked(_))
+        )
     }
 
     fn is_turned_away_by(&self, service: &str) -> bool {
@@ -225,35 +221,12 @@ impl<'a> Recorder<'a> {
 
     /// Adds a judgment that belongs to no scenario, under this name.
     pub fn add_judgment(&mut self, name: &str, judgment: Judgment) {
-        let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
         let is_judged = judgment.tallies.values().any(|tally| tally.judged() > 0);
-        let verdict = match (failed, is_judged) {
-            (true, _) => Verdict::Fail,
-            (false, true) => Verdict::Pass,
-            (false, false) => Verdict::NotJudged,
-        };
-        let result = ScenarioResult {
-            id: name.to_owned(),
-            verdict,
-            seconds: 0.0,
-            reason: String::new(),
-            failed_before: Vec::new(),
-            steps: Vec::new(),
-        };
-        let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
-        self.add(Concluded {
-            result,
-            judgment,
-            stopped: None,
-            exchanges: 0,
-            waited: Spent::default(),
-            services: BTreeMap::new(),
-            has_infrastructure_error: false,
-            turned_away: None,
-            operations,
-            kinds,
-            shown: Shown::default(),
-        });
+        let mut concluded = conclude_run(name, judgment, None, 0, 0.0);
+        if concluded.result.verdict == Verdict::Pass && !is_judged {
+            concluded.result.verdict = Verdict::NotJudged;
+        }
+        self.add(concluded);
     }
 
     /// The record with the rules that were judged at all, filtered by `selects`.

@@ -229,23 +229,22 @@ fn apply_changed_credentials(
             basic(user, &BoundaryChange::SpaceBehind.apply(password), request)
         }
         Credentials::PasswordEmpty => basic(user, "", request),
-        Credentials::MixedUser | Credentials::MixedPassword => {
-            let (sid, token) = account(target)?;
-            if sid == user || token == password {
-                return Err(BuildError::NoCredentials("second pair of credentials"));
-            }
-            if credentials == Credentials::MixedUser {
-                basic(sid, password, request)
-            } else {
-                basic(user, token, request)
-            }
-        }
-        Credentials::OtherUser | Credentials::OtherPassword => {
-            let (other_user, other_password) = of_other_account(target)?;
+        Credentials::MixedUser
+        | Credentials::MixedPassword
+        | Credentials::OtherUser
+        | Credentials::OtherPassword => {
+            let is_mixed = matches!(
+                credentials,
+                Credentials::MixedUser | Credentials::MixedPassword
+            );
+            let (other_user, other_password) = match is_mixed {
+                true => account(target)?,
+                false => of_other_account(target)?,
+            };
             if other_user == user || other_password == password {
                 return Err(BuildError::NoCredentials("second pair of credentials"));
             }
-            if credentials == Credentials::OtherUser {
+            if matches!(credentials, Credentials::MixedUser | Credentials::OtherUser) {
                 basic(other_user, password, request)
             } else {
                 basic(user, other_password, request)

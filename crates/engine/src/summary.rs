@@ -93,7 +93,6 @@ pub(super) fn conclude_run(
         failed_before: Vec::new(),
         steps: Vec::new(),
     };
-    let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
     Concluded {
         result,
         judgment,
@@ -102,8 +101,8 @@ pub(super) fn conclude_run(
         services: BTreeMap::new(),
         has_infrastructure_error: false,
         turned_away: None,
-        operations,
-        kinds,
+        operations: BTreeSet::new(),
+        kinds: BTreeSet::new(),
         shown: excerpt::Shown::default(),
         waited: Spent::default(),
     }

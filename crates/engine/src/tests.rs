@@ -6,7 +6,7 @@ use super::session::OpenError;
 use super::sessions::{Mutate, Offline};
 use super::stop::{ENDED_BEFORE, Stop};
 use super::summary::conclude_run;
-use super::{Options, Planned, ScenarioRun, Session, Sessions, Target, plan, run_scenario};
+use super::{Options, Planned, ScenarioRun, Session, Sessions, plan, run_scenario};
 use conformant_base::http::{Request, Response};
 use conformant_judge::evidence::{Event, Evidence, Exchange, WalkEnd};
 use conformant_judge::history::Appearance;
@@ -28,8 +28,6 @@ use std::time::Duration;
 struct Broken(&'static str, Value);
 
 impl Mutate for Broken {
-    fn request(&self, _: &str, _: &mut Request) {}
-
     fn response(&self, _: &str, request: &Request, response: &mut Response) {
         if request.method == "POST" && request.target.ends_with("/v2/Services") {
             let mut document: Value = serde_json::from_slice(&response.body).expect("a service");
@@ -37,8 +35,6 @@ impl Mutate for Broken {
             response.body = document.to_string().into_bytes();
         }
     }
-
-    fn payload(&self, _: &str, _: &mut Value) {}
 }
 
 fn run_steps(steps: &Value, mutator: Option<&dyn Mutate>) -> ScenarioOutcome {
@@ -58,8 +54,7 @@ fn run_in(
     planned: &Planned<'_>,
     mutator: Option<&dyn Mutate>,
 ) -> ScenarioOutcome {
-    let targets = Target::all_of_reference();
-    let mut offline = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
+    let mut offline = Offline::faultless(0);
     if let Some(mutator) = mutator {
         offline = offline.mutated(mutator);
     }
@@ -196,10 +191,6 @@ impl Mutate for LastPageRepeated {
             request.target = format!("{path}?PageSize=50");
         }
     }
-
-    fn response(&self, _: &str, _: &Request, _: &mut Response) {}
-
-    fn payload(&self, _: &str, _: &mut Value) {}
 }
 
 /// Fails on every request for a page of services after the first one.
@@ -207,15 +198,11 @@ impl Mutate for LastPageRepeated {
 struct LaterPagesFail;
 
 impl Mutate for LaterPagesFail {
-    fn request(&self, _: &str, _: &mut Request) {}
-
     fn response(&self, _: &str, request: &Request, response: &mut Response) {
         if request.target.contains("/v2/Services?") && request.target.contains("Page=1") {
             *response = Response::empty(500);
         }
     }
-
-    fn payload(&self, _: &str, _: &mut Value) {}
 }
 
 /// Reads all services of a rulebook in which their pages have numbers.
@@ -459,8 +446,7 @@ impl Sessions for Limited<'_> {
 #[test]
 fn a_run_reports_finished_scenarios_and_waits_at_once() {
     let planned: Vec<Planned<'_>> = plan::all(rulebook()).into_iter().take(20).collect();
-    let targets = Target::all_of_reference();
-    let offline = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
+    let offline = Offline::faultless(0);
     let options = Options {
         seed: 0,
         jobs: 4,

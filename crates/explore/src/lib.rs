@@ -27,7 +27,7 @@ use cover::Seen;
 use shrink::Shrink;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// Consecutive sequences that do not reach the target before exploration stops.
@@ -215,21 +215,15 @@ impl<'a> Explorer<'a> {
         explored.more = found.len().saturating_sub(SHRUNK_MAX);
         found.truncate(SHRUNK_MAX);
         // Nothing more is sent to a target that does not respond.
-        let gone = AtomicBool::new(explored.given_up.is_some());
-        for (key, found) in found {
+        let gone = AtomicBool::new(true);
+        let interrupted = match explored.given_up {
+            Some(_) => &gone,
+            None => interrupted,
+        };
+        for (key, found) in &found {
             self.shrinking.fetch_add(1, Ordering::Relaxed);
-            let shrink = Shrink {
-                explorer: self,
-                sessions,
-                key: &key,
-                is_live: self.options.is_live,
-                interrupted: if explored.given_up.is_some() {
-                    &gone
-                } else {
-                    interrupted
-                },
-            };
-            explored.found.push(shrink.down(&found));
+            let shrink = Shrink::new(self, sessions, (key, found), interrupted);
+            explored.found.push(shrink.down());
         }
         explored
     }
@@ -318,8 +312,8 @@ impl<'a> Explorer<'a> {
         // A sequence that moves the target's clock runs alone, so that it disturbs no other one of this run.
         let moves_the_clock = sessions.resource_claim(&planned).moves_the_clock;
         let (_alone, _with_others) = match moves_the_clock {
-            true => (Some(write(&self.clock)), None),
-            false => (None, Some(read(&self.clock))),
+            true => (Some(self.clock.write()), None),
+            false => (None, Some(self.clock.read())),
         };
         let session = match sessions.open(&planned) {
             Ok(session) => session,
@@ -368,14 +362,6 @@ fn leave_out_long_waits(service: &Service, scenario: &mut Scenario, sessions: &d
     if !claim.moves_the_clock && claim.real_time > REAL_TIME_MAX {
         scenario.steps.retain(|step| step.wait().is_none());
     }
-}
-
-fn write(lock: &RwLock<()>) -> RwLockWriteGuard<'_, ()> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read(lock: &RwLock<()>) -> RwLockReadGuard<'_, ()> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sets `stopped` at an interruption or at the end of the budget, until the exploration is done.

@@ -9,6 +9,7 @@ use conformant_record::Finding;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Concurrently, Step};
 use serde_json::Map;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of replays of a finding.
@@ -16,27 +17,49 @@ const REPLAYS_MAX: usize = 400;
 const REPLAYS_LIVE_MAX: usize = 30;
 
 pub(super) struct Shrink<'s> {
-    pub(super) explorer: &'s Explorer<'s>,
-    pub(super) sessions: &'s dyn Sessions,
-    pub(super) key: &'s Key,
-    pub(super) is_live: bool,
-    pub(super) interrupted: &'s AtomicBool,
+    explorer: &'s Explorer<'s>,
+    sessions: &'s dyn Sessions,
+    key: &'s Key,
+    found: &'s Found,
+    /// The name of the scenario.
+    name: String,
+    replays_left: Cell<usize>,
+    interrupted: &'s AtomicBool,
 }
 
-impl Shrink<'_> {
-    /// The shortest failing sequence that was found; the whole one if its first replay does not fail.
-    pub(super) fn down(&self, found: &Found) -> Shrunk {
-        let name = scenario::name(&self.key.0, &self.key.1);
-        let mut replays_left = if self.is_live {
-            REPLAYS_LIVE_MAX
-        } else {
-            REPLAYS_MAX
+/// Steps with the finding that they have.
+type Failing = (Vec<Step>, Finding);
+
+impl<'s> Shrink<'s> {
+    pub(super) fn new(
+        explorer: &'s Explorer<'s>,
+        sessions: &'s dyn Sessions,
+        (key, found): (&'s Key, &'s Found),
+        interrupted: &'s AtomicBool,
+    ) -> Self {
+        let replays_max = match explorer.options.is_live {
+            true => REPLAYS_LIVE_MAX,
+            false => REPLAYS_MAX,
         };
+        Self {
+            explorer,
+            sessions,
+            key,
+            found,
+            name: scenario::name(&key.0, &key.1),
+            replays_left: Cell::new(replays_max),
+            interrupted,
+        }
+    }
+
+    /// The shortest failing sequence that was found; the whole one if its first replay does not fail.
+    pub(super) fn down(&self) -> Shrunk {
+        let found = self.found;
         let shrunk = |steps, finding, certainty| {
-            let scenario = scenario::scenario(&found.service, &name, steps);
+            let scenario = scenario::scenario(&found.service, &self.name, steps);
             Shrunk::new(scenario, finding, found.sequence, certainty)
         };
-        let first = match self.replay(found, &name, &found.steps, &mut replays_left) {
+        let first = match self.replay(&found.steps) {
             Replay::Fails(finding) => *finding,
             Replay::Holds(again) => {
                 let first = found.transcript.clone();
@@ -44,22 +67,19 @@ impl Shrink<'_> {
                 return shrunk(found.steps.clone(), found.finding.clone(), flaky);
             }
             Replay::Untried => {
-                return shrunk(
-                    found.steps.clone(),
-                    found.finding.clone(),
-                    Certainty::Untried,
-                );
+                let finding = found.finding.clone();
+                return shrunk(found.steps.clone(), finding, Certainty::Untried);
             }
         };
         let mut best = (found.steps.clone(), first);
-        self.drop_steps(found, &name, &mut best, &mut replays_left);
+        self.drop_steps(&mut best);
         let before = best.0.len();
-        self.shrink_races(found, &name, &mut best, &mut replays_left);
+        self.shrink_races(&mut best);
         if best.0.len() != before {
-            self.drop_steps(found, &name, &mut best, &mut replays_left);
+            self.drop_steps(&mut best);
         }
-        self.unfold(found, &name, &mut best, &mut replays_left);
-        self.simplify(found, &name, &mut best, &mut replays_left);
+        self.unfold(&mut best);
+        self.simplify(&mut best);
         let (steps, finding) = best;
         // Once more in the form that is saved; if that one does not fail, in the form that did.
         let tidy = without_idle_captures(steps.clone());
@@ -69,7 +89,10 @@ impl Shrink<'_> {
             None => tidy,
         };
         let is_tidied = format!("{tidy:?}") != format!("{steps:?}");
-        let once_more = |steps: &[Step]| self.replay(found, &name, steps, &mut 2);
+        let once_more = |steps: &[Step]| {
+            self.replays_left.set(2);
+            self.replay(steps)
+        };
         let mut saved = tidy;
         let mut replay = once_more(&saved);
         if is_tidied && matches!(replay, Replay::Holds(_)) {
@@ -87,22 +110,20 @@ impl Shrink<'_> {
     }
 
     /// Expands groups if that leaves fewer steps.
-    fn unfold(
-        &self,
-        found: &Found,
-        name: &str,
-        best: &mut (Vec<Step>, Finding),
-        replays_left: &mut usize,
-    ) {
+    fn unfold(&self, best: &mut Failing) {
         let rulebook = self.explorer.rulebook;
         let has_group = best.0.iter().any(|step| step.group().is_some());
-        let Some(service) = rulebook.services.get(&found.service).filter(|_| has_group) else {
+        let Some(service) = rulebook
+            .services
+            .get(&self.found.service)
+            .filter(|_| has_group)
+        else {
             return;
         };
         let steps = expand(rulebook, service, &best.0, &Map::new(), 0);
-        if let Some(finding) = self.fails(found, name, &steps, replays_left) {
+        if let Some(finding) = self.fails(&steps) {
             let mut unfolded = (steps, finding);
-            self.drop_steps(found, name, &mut unfolded, replays_left);
+            self.drop_steps(&mut unfolded);
             if unfolded.0.len() < best.0.len() {
                 *best = unfolded;
             }
@@ -110,22 +131,16 @@ impl Shrink<'_> {
     }
 
     /// Removes blocks of steps, halved down to single steps (ddmin); from the end, because later steps depend on earlier ones.
-    fn drop_steps(
-        &self,
-        found: &Found,
-        name: &str,
-        best: &mut (Vec<Step>, Finding),
-        replays_left: &mut usize,
-    ) {
+    fn drop_steps(&self, best: &mut Failing) {
         let mut size = best.0.len().div_ceil(2);
-        while size > 0 && *replays_left > 0 {
+        while size > 0 && self.replays_left.get() > 0 {
             let mut end = best.0.len();
             let mut is_shorter = false;
             while end > 0 {
                 let start = end.saturating_sub(size);
                 let mut fewer = best.0.clone();
                 fewer.drain(start..end);
-                if let Some(finding) = self.fails(found, name, &fewer, replays_left) {
+                if let Some(finding) = self.fails(&fewer) {
                     *best = (fewer, finding);
                     is_shorter = true;
                 }
@@ -140,20 +155,14 @@ impl Shrink<'_> {
     }
 
     /// Sends the requests of a race one after another, or else as few of them at the same time as possible.
-    fn shrink_races(
-        &self,
-        found: &Found,
-        name: &str,
-        best: &mut (Vec<Step>, Finding),
-        replays_left: &mut usize,
-    ) {
+    fn shrink_races(&self, best: &mut Failing) {
         let mut index = 0;
         while index < best.0.len() {
             let simpler = best.0[index].race().map(|race| simpler(&race.concurrently));
             let smaller = simpler.into_iter().flatten().find_map(|steps| {
                 let mut fewer = best.0.clone();
                 fewer.splice(index..=index, steps);
-                let finding = self.fails(found, name, &fewer, replays_left)?;
+                let finding = self.fails(&fewer)?;
                 Some((fewer, finding))
             });
             match smaller {
@@ -164,13 +173,7 @@ impl Shrink<'_> {
     }
 
     /// Removes parameters, and other credentials than the default ones. Requests of a race stay as they are.
-    fn simplify(
-        &self,
-        found: &Found,
-        name: &str,
-        best: &mut (Vec<Step>, Finding),
-        replays_left: &mut usize,
-    ) {
+    fn simplify(&self, best: &mut Failing) {
         for index in 0..best.0.len() {
             let with = best.0[index].with();
             let names: Vec<String> = with.into_iter().flat_map(Map::keys).cloned().collect();
@@ -179,14 +182,14 @@ impl Shrink<'_> {
                 if let Some(with) = simpler[index].with_mut() {
                     with.shift_remove(&parameter);
                 }
-                if let Some(finding) = self.fails(found, name, &simpler, replays_left) {
+                if let Some(finding) = self.fails(&simpler) {
                     *best = (simpler, finding);
                 }
             }
             if best.0[index].credentials() != Credentials::Default {
                 let mut simpler = best.0.clone();
                 simpler[index].carry_default_credentials();
-                if let Some(finding) = self.fails(found, name, &simpler, replays_left) {
+                if let Some(finding) = self.fails(&simpler) {
                     *best = (simpler, finding);
                 }
             }
@@ -194,48 +197,37 @@ impl Shrink<'_> {
     }
 
     /// The finding, if these steps have it.
-    fn fails(
-        &self,
-        found: &Found,
-        name: &str,
-        steps: &[Step],
-        replays_left: &mut usize,
-    ) -> Option<Finding> {
-        match self.replay(found, name, steps, replays_left) {
+    fn fails(&self, steps: &[Step]) -> Option<Finding> {
+        match self.replay(steps) {
             Replay::Fails(finding) => Some(*finding),
             Replay::Holds(_) | Replay::Untried => None,
         }
     }
 
     /// Result of these steps; on a live target it must occur twice in a row.
-    fn replay(
-        &self,
-        found: &Found,
-        name: &str,
-        steps: &[Step],
-        replays_left: &mut usize,
-    ) -> Replay {
+    fn replay(&self, steps: &[Step]) -> Replay {
         let rulebook = self.explorer.rulebook;
-        let Some(service) = rulebook.services.get(&found.service) else {
+        let Some(service) = rulebook.services.get(&self.found.service) else {
             return Replay::Untried;
         };
-        let times = if self.is_live { 2 } else { 1 };
+        let is_live = self.explorer.options.is_live;
+        let times = if is_live { 2 } else { 1 };
         let mut last = Replay::Untried;
         for time in 0..times {
-            if *replays_left == 0 || self.interrupted.load(Ordering::Relaxed) {
+            let left = self.replays_left.get();
+            if left == 0 || self.interrupted.load(Ordering::Relaxed) {
                 return Replay::Untried;
             }
             // A target keeps the names of earlier replays.
-            let name = if self.is_live {
-                format!("{name}-{replays_left}-{time}")
-            } else {
-                name.to_owned()
+            let name = match is_live {
+                true => format!("{}-{left}-{time}", self.name),
+                false => self.name.clone(),
             };
-            let scenario = scenario::scenario(&found.service, &name, steps.to_vec());
+            let scenario = scenario::scenario(&service.name, &name, steps.to_vec());
             if !scenario::is_sound(rulebook, service, &scenario) {
                 return Replay::Holds(Vec::new());
             }
-            *replays_left -= 1;
+            self.replays_left.set(left - 1);
             let outcome =
                 self.explorer
                     .run_scenario(service, &scenario, self.sessions, self.interrupted);

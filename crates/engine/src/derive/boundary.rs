@@ -7,10 +7,10 @@ use super::cases::{Cases, either, only, refused, slug};
 use crate::boundary::BoundaryChange;
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Parameter, ParameterLocation};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The changes of a SID.
-const OF_SIDS: [&str; 3] = ["last", "short", "long"];
+pub(super) const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 
 /// Changes of each value that the operation's schema lists, and of its path.
 pub(super) fn derive(cases: &mut Cases<'_>) {
@@ -146,19 +146,14 @@ fn path_near(cases: &mut Cases<'_>) {
             true => refused(&parameter.rule),
             false => either(),
         };
-        steps.extend(OF_SIDS.map(|by| {
-            let with = Map::from_iter([(parameter.name.clone(), near(value, by))]);
-            cases.call(step.clone(), &with)
-        }));
+        steps.extend(
+            OF_SIDS.map(|by| cases.call(step.clone(), &only(&parameter.name, near(value, by)))),
+        );
     }
     if steps.is_empty() {
         return;
     }
-    steps.extend(
-        cases
-            .reader()
-            .map(|reader| Cases::look(reader, Cases::path_of(reader, &cases.happy.with))),
-    );
+    steps.extend(cases.look_here(&cases.happy.with));
     let what = "paths that are one character off";
     cases.after_setup("path-near", what, steps);
 }
@@ -174,7 +169,7 @@ pub(super) fn is_sid(parameter: &Parameter) -> bool {
 }
 
 /// Whether a value is read from a field that contains a SID.
-fn reads_a_sid(value: &Value) -> bool {
+pub(super) fn reads_a_sid(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     text.starts_with("${") && text.ends_with("sid}")
 }

@@ -1,5 +1,6 @@
 //! Common parts of all derived scenarios: the operation, its happy path, and the conversion of a case to a scenario.
 
+use super::second_tenant::expand;
 use super::{
     boundary, credentials, foreign_ids, lists, other_account, parameters, partial_updates, races,
     refusals, repeated_reads, restored, second_entry, special_characters, two_tenants,
@@ -7,7 +8,7 @@ use super::{
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
 use conformant_rulebook::{
-    Operation, Parameter, ParameterLocation, Rulebook, Service, interpolations, kebab,
+    Kind, Operation, Parameter, ParameterLocation, Rulebook, Service, interpolations, kebab,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -160,6 +161,42 @@ impl<'a> Cases<'a> {
         })
     }
 
+    /// A read of an operation with the path parameters in `with`.
+    pub(super) fn look_at(operation: &Operation, with: &Map<String, Value>) -> Step {
+        Self::look(operation, Self::path_of(operation, with))
+    }
+
+    /// A walk over a list with the path parameters in `with`.
+    pub(super) fn walk(list: &Operation, with: &Map<String, Value>) -> Step {
+        Step::from(Call {
+            call: list.id.clone(),
+            with: Self::path_of(list, with),
+            walk: true,
+            ..either()
+        })
+    }
+
+    /// The read of the same path with the path parameters in `with`, if there is one.
+    pub(super) fn look_here(&self, with: &Map<String, Value>) -> Option<Step> {
+        Some(Self::look_at(self.reader()?, with))
+    }
+
+    /// The type of what an operation answers with.
+    pub(super) fn shown_by(&self, operation: &Operation) -> Option<&'a Kind> {
+        self.rulebook.kinds.get(operation.response.as_ref()?)
+    }
+
+    /// The set-up with its groups replaced by their steps.
+    pub(super) fn expanded_setup(&self) -> Vec<Step> {
+        expand(
+            self.rulebook,
+            self.service,
+            &self.happy.setup,
+            &Map::new(),
+            0,
+        )
+    }
+
     /// The name of the parameter with the number of items on a page, where the operation is a list.
     pub(super) fn page_size(&self) -> Option<String> {
         let size = self.operation.page_size()?;
@@ -210,33 +247,30 @@ impl<'a> Cases<'a> {
 
     /// Fetches and lists a new resource, captured as `made`.
     pub(super) fn reread(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
-        self.fetch_and_list(made, with, &|_| either())
+        self.fetch_and_list(made, with, false)
     }
 
     /// The same for the only new resource, whose fetch must succeed.
     pub(super) fn reread_found(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
-        self.fetch_and_list(made, with, &accepted)
+        self.fetch_and_list(made, with, true)
     }
 
-    fn fetch_and_list(
-        &self,
-        made: &str,
-        with: &Map<String, Value>,
-        fetch: &dyn Fn(&str) -> Call,
-    ) -> Vec<Step> {
+    fn fetch_and_list(&self, made: &str, with: &Map<String, Value>, is_there: bool) -> Vec<Step> {
         let mut steps = Vec::new();
         if let Some((operation, parameter, field)) = self.fetcher() {
             let mut with = Self::path_of(operation, with);
             with.insert(parameter, Value::String(format!("${{{made}{field}}}")));
+            let fetch = match is_there {
+                true => accepted(&format!("{}/{}", operation.service, operation.id)),
+                false => either(),
+            };
             steps.push(Step::from(Call {
                 call: operation.id.clone(),
                 with,
-                ..fetch(&format!("{}/{}", operation.service, operation.id))
+                ..fetch
             }));
         }
-        if let Some(list) = self.reader() {
-            steps.push(Self::look(list, Self::path_of(list, with)));
-        }
+        steps.extend(self.look_here(with));
         steps
     }
 
@@ -266,8 +300,7 @@ impl<'a> Cases<'a> {
 
     /// The field that identifies what an operation shows.
     pub(super) fn key_of(&self, operation: &Operation) -> Option<String> {
-        let kind = self.rulebook.kinds.get(operation.response.as_ref()?)?;
-        let [key] = &kind.annotations.identity.as_ref()?.key[..] else {
+        let [key] = &self.shown_by(operation)?.annotations.identity.as_ref()?.key[..] else {
             return None;
         };
         Some(key.clone())
@@ -275,10 +308,9 @@ impl<'a> Cases<'a> {
 
     /// Whether a nested field, which no other kind has, is one of its answer's.
     fn has_answer_field(&self, at: &str) -> bool {
-        let kind = self.operation.response.as_ref();
-        let schema = kind.and_then(|kind| self.rulebook.kinds.get(kind));
+        let kind = self.shown_by(self.operation);
         let place = at.replace('/', "/properties/");
-        at.matches('/').count() > 1 && schema.is_some_and(|k| k.schema.pointer(&place).is_some())
+        at.matches('/').count() > 1 && kind.is_some_and(|k| k.schema.pointer(&place).is_some())
     }
 
     /// The optional parameters whose values read no setting of the target. One that is not configured would stop the case.
@@ -294,14 +326,13 @@ impl<'a> Cases<'a> {
         if n == 0 || !self.creates() {
             return with.clone();
         }
-        let renamed = |name: &str| {
-            name.strip_prefix("unique.")
-                .map(|word| format!("unique.{word}-{n}"))
-        };
-        with.iter()
-            .map(|(name, value)| (name.clone(), rename(value, &renamed)))
-            .collect()
+        rename_all(with, &unique(|word| format!("{word}-{n}")))
     }
+}
+
+/// Changes the word of a unique name and leaves other names.
+pub(super) fn unique(other: impl Fn(&str) -> String) -> impl Fn(&str) -> Option<String> {
+    move |name| Some(format!("unique.{}", other(name.strip_prefix("unique.")?)))
 }
 
 /// Renames the interpolations of a value for which `other` returns a name.
@@ -359,6 +390,14 @@ fn reads_setting(value: &Value) -> bool {
     let named = interpolations(&value.to_string()).unwrap_or_default();
     let mut paths = named.iter().map(|name| name.path.as_slice());
     paths.any(|path| path[0] == "target" && path.get(1).is_some_and(|of| of != "people"))
+}
+
+/// The call with its result captured under a name.
+pub(super) fn captured(name: &str, call: Call) -> Call {
+    Call {
+        capture: Some(name.to_owned()),
+        ..call
+    }
 }
 
 /// A call that must be accepted according to this rule.

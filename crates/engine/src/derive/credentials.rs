@@ -1,7 +1,8 @@
 //! Missing, wrong and slightly changed credentials: on the operation, on further pages of its list and on the
 //! addresses in its answer.
 
-use super::cases::{Cases, accepted, only, refused};
+use super::cases::{Cases, accepted, captured, only, refused};
+use conformant_rulebook::Kind;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
 use serde_json::{Map, Value};
@@ -57,18 +58,13 @@ fn refused_and_not_done(cases: &mut Cases<'_>, case: &str, what: &str, refused: 
     let mut steps = Vec::new();
     match cases.reader() {
         Some(fetch) if is_change => {
-            let look = || {
-                Step::from(Call {
-                    call: fetch.id.clone(),
-                    with: Cases::path_of(fetch, &happy.with),
-                    ..accepted(&format!("{}/{}", fetch.service, fetch.id))
-                })
-            };
-            steps.extend([
-                look(),
-                cases.call(refused.clone(), &cases.optional()),
-                look(),
-            ]);
+            let look = Step::from(Call {
+                call: fetch.id.clone(),
+                with: Cases::path_of(fetch, &happy.with),
+                ..accepted(&format!("{}/{}", fetch.service, fetch.id))
+            });
+            let change = cases.call(refused.clone(), &cases.optional());
+            steps.extend([look.clone(), change, look]);
         }
         None if cases.creates() => {
             let same = accepted(&cases.own_rule());
@@ -122,10 +118,7 @@ fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r 
 
 /// Requests for the second page with invalid credentials.
 fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
-    let first = Call {
-        capture: Some("page".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let first = captured("page", accepted(&cases.own_rule()));
     let mut steps = cases.more(2);
     steps.push(cases.call(first, &only(size, 1)));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
@@ -144,23 +137,14 @@ fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
 
 /// The addresses in the answer without credentials: its own and those of related resources.
 fn addresses(cases: &mut Cases<'_>, rule: &str) {
-    let kind = cases.operation.response.as_deref().unwrap_or_default();
-    let Some(kind) = cases.rulebook.kinds.get(kind) else {
+    let Some(kind) = cases.shown_by(cases.operation) else {
         return;
     };
-    let has_url = kind.schema.pointer("/properties/url").is_some();
-    let links = kind.schema.pointer("/properties/links/properties");
-    let links = links.and_then(Value::as_object).into_iter().flatten();
-    let links: Vec<String> = links
-        .map(|(key, _)| format!("${{shown.links.{key}}}"))
-        .collect();
-    let shown = Call {
-        capture: Some("shown".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let links = links_of(kind);
+    let shown = captured("shown", accepted(&cases.own_rule()));
     let shown = cases.call(shown, &Map::new());
     let none = |url: &str| unfollowed(url, Credentials::None, rule);
-    if has_url {
+    if has_url(kind) {
         let what = "the url of what it answers with, without credentials";
         let steps = [shown.clone(), none("${shown.url}")];
         cases.after_setup("url-credentials-none", what, steps);
@@ -171,6 +155,20 @@ fn addresses(cases: &mut Cases<'_>, rule: &str) {
         let steps: Vec<Step> = std::iter::once(shown).chain(links).collect();
         cases.after_setup("link-credentials-none", what, steps);
     }
+}
+
+/// Whether the resource shows its own address.
+pub(super) fn has_url(kind: &Kind) -> bool {
+    kind.schema.pointer("/properties/url").is_some()
+}
+
+/// The addresses of related resources in an answer that is captured as `shown`.
+pub(super) fn links_of(kind: &Kind) -> Vec<String> {
+    let links = kind.schema.pointer("/properties/links/properties");
+    let links = links.and_then(Value::as_object).into_iter().flatten();
+    links
+        .map(|(key, _)| format!("${{shown.links.{key}}}"))
+        .collect()
 }
 
 /// A step that follows an address if there is one.

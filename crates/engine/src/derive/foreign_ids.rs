@@ -14,12 +14,9 @@ use serde_json::{Map, Value};
 /// Each parent in the path, and each id in the body.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     let path = cases.path();
-    let names: Vec<String> = path.iter().map(|p| p.name.clone()).collect();
-    for level in 0..names.len().saturating_sub(1) {
-        let parameter = cases.operation.parameters.iter();
-        if let Some(parameter) = parameter.clone().find(|p| p.name == names[level]) {
-            other_parent(cases, parameter, &names, level);
-        }
+    let parents = &path[..path.len().saturating_sub(1)];
+    for (level, parent) in parents.iter().enumerate() {
+        other_parent(cases, parent, &parents[..level]);
     }
     for parameter in &cases.operation.parameters {
         if parameter.place == ParameterLocation::Body && is_sid(parameter) {
@@ -29,9 +26,9 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 }
 
 /// Our id below the second tenant's parent, and its id below ours.
-fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], level: usize) {
+fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, above: &[&Parameter]) {
     let ours = &cases.happy.with;
-    let above = path[..level].iter().filter_map(|name| ours.get(name));
+    let above = above.iter().filter_map(|p| ours.get(&p.name));
     let second_tenant = SecondTenant::sharing(cases, above);
     let Some(parent) = ours.get(&parameter.name) else {
         return;
@@ -57,7 +54,7 @@ fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], l
     let reader = cases.reader().filter(|_| cases.operation.method != "GET");
     let looks = reader.map(|reader| {
         let foreign = second_tenant.values(ours);
-        [ours, &foreign].map(|with| Cases::look(reader, Cases::path_of(reader, with)))
+        [ours, &foreign].map(|with| Cases::look_at(reader, with))
     });
     steps.extend(looks.clone().into_iter().flatten());
     steps.push(cases.call(step.clone(), &their_parent));
@@ -98,10 +95,7 @@ fn foreign_id(cases: &mut Cases<'_>, parameter: &Parameter) {
     steps.extend(fetch(cases, parameter, &foreign));
     // If the foreign id was rejected, our own one is used.
     steps.push(cases.call(either(), &only(&parameter.name, own)));
-    if let Some(reader) = cases.reader() {
-        let with = Cases::path_of(reader, &cases.happy.with);
-        steps.push(Cases::look(reader, with));
-    }
+    steps.extend(cases.look_here(&cases.happy.with));
     let what = format!("{} names another's", parameter.name);
     cases.push(&format!("{}-elsewhere", slug(parameter)), &what, steps);
 }
@@ -110,10 +104,7 @@ fn foreign_id(cases: &mut Cases<'_>, parameter: &Parameter) {
 fn fetch(cases: &Cases<'_>, parameter: &Parameter, id: &Value) -> Option<Step> {
     let prefix = parameter.schema.get("pattern")?.as_str()?.get(1..3)?;
     let shows = |operation: &&Operation| {
-        let kind = operation
-            .response
-            .as_ref()
-            .and_then(|k| cases.rulebook.kinds.get(k));
+        let kind = cases.shown_by(operation);
         let sid = kind.and_then(|kind| kind.schema.pointer("/properties/sid"));
         let sid = sid.map(Value::to_string).unwrap_or_default();
         let is_fetch = operation.method == "GET" && operation.list_key.is_none();

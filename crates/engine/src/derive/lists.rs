@@ -1,6 +1,6 @@
 //! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
-use super::cases::{Cases, accepted, either, needs_nothing, only, rename_all};
+use super::cases::{Cases, accepted, captured, either, needs_nothing, only, rename_all, unique};
 use super::credentials::follow;
 use super::repeated_reads::{a_while, settled};
 use conformant_rulebook::step::{Call, Get, Step};
@@ -35,19 +35,13 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 /// From the second of three pages to every page whose address it shows, and on from there.
 fn page_urls(cases: &mut Cases<'_>, size: &str) {
-    let first = Call {
-        capture: Some("first".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let first = captured("first", accepted(&cases.own_rule()));
     // Items with all values are shown in full on each page, also after the lists have caught up.
     let mut steps = cases.more_whole(3);
     steps.push(settled());
     steps.push(cases.call(first, &only(size, 1)));
     // Another walk is begun before this one goes on.
-    let aside = Call {
-        capture: Some("aside".to_owned()),
-        ..either()
-    };
+    let aside = captured("aside", either());
     steps.push(cases.call(aside, &only(size, 2)));
     let links = [
         kept(cases, "first.meta.url", "itself"),
@@ -77,10 +71,7 @@ fn filtered_page_urls(cases: &mut Cases<'_>, size: &str) {
     for (name, value) in filters(cases) {
         let mut with = only(&name, value);
         with.insert(size.to_owned(), json!(1));
-        let first = Call {
-            capture: Some("first".to_owned()),
-            ..either()
-        };
+        let first = captured("first", either());
         let mut steps = cases.more(2);
         steps.push(cases.call(first, &with));
         let before = kept(cases, "second.json.meta.previous_page_url", "before");
@@ -127,8 +118,7 @@ fn filters(cases: &Cases<'_>) -> Vec<(String, Value)> {
 /// A page that an address of a captured page leads to, kept under a name; none if pages have no such address.
 fn kept(cases: &Cases<'_>, url: &str, name: &str) -> Option<Step> {
     let (_, at) = url.split_once(".meta.")?;
-    let page = cases.operation.response.as_ref()?;
-    let page = cases.rulebook.kinds.get(page)?;
+    let page = cases.shown_by(cases.operation)?;
     Place::root(&page.schema)
         .any()
         .reaches(&format!("/meta/{at}"))
@@ -204,10 +194,6 @@ impl Cases<'_> {
         else {
             return Vec::new();
         };
-        let numbered = |name: &str| {
-            let word = name.strip_prefix("unique.")?;
-            Some(format!("unique.more-{word}"))
-        };
         let mut with = happy.with.clone();
         if is_whole {
             let in_body = |name: &str| {
@@ -218,7 +204,7 @@ impl Cases<'_> {
             let optional = optional.filter(|(name, value)| in_body(name) && needs_nothing(value));
             with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
         }
-        let mut with = rename_all(&with, &numbered);
+        let mut with = rename_all(&with, &unique(|word| format!("more-{word}")));
         for (name, value) in &mut with {
             let is_path = maker
                 .parameters

@@ -3,7 +3,8 @@
 //! The set-up creates the same resources with its credentials, if requests alone create them. So credentials that the target
 //! rejects stop the scenario before anything is concluded. Otherwise a harmless request shows that it accepts them.
 
-use super::cases::{Cases, accepted, either, rename_all};
+use super::cases::{Cases, accepted, captured, either, rename_all, unique};
+use super::credentials::{has_url, links_of};
 use super::second_tenant::SecondTenant;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step, Verb};
@@ -60,10 +61,7 @@ fn own_parameters(cases: &Cases<'_>) -> Map<String, Value> {
 
 /// The same values with names that only the other account sends.
 fn foreign(with: &Map<String, Value>) -> Map<String, Value> {
-    rename_all(with, &|name| {
-        let word = name.strip_prefix("unique.")?;
-        Some(format!("unique.{word}-intruder"))
-    })
+    rename_all(with, &unique(|word| format!("{word}-intruder")))
 }
 
 fn by_other(cases: &Cases<'_>, with: &Map<String, Value>) -> Step {
@@ -76,25 +74,15 @@ fn by_other(cases: &Cases<'_>, with: &Map<String, Value>) -> Step {
 
 /// A read, then the same read and its addresses with the credentials of the other account.
 fn read(cases: &Cases<'_>) -> Vec<Step> {
-    let shown = Call {
-        capture: Some("shown".to_owned()),
-        ..accepted(&cases.own_rule())
-    };
+    let shown = captured("shown", accepted(&cases.own_rule()));
     let mut steps = vec![cases.call(shown, &Map::new()), by_other(cases, &Map::new())];
-    let kind = cases.operation.response.as_deref().unwrap_or_default();
-    let kind = cases.rulebook.kinds.get(kind);
     let is_single = cases.operation.list_key.is_none();
-    let has_url = kind.is_some_and(|kind| kind.schema.pointer("/properties/url").is_some());
-    // Some links carry their permission.
-    let has_open_links = cases.happy.except.contains_key("link-credentials-none");
-    let links = kind.and_then(|kind| kind.schema.pointer("/properties/links/properties"));
-    let links = links.and_then(Value::as_object).into_iter().flatten();
-    let links = links
-        .filter(|_| !has_open_links)
-        .map(|(key, _)| format!("${{shown.links.{key}}}"));
-    if is_single {
-        let url = has_url.then(|| "${shown.url}".to_owned());
-        steps.extend(url.into_iter().chain(links).map(|url| follow(&url)));
+    if let Some(kind) = cases.shown_by(cases.operation).filter(|_| is_single) {
+        steps.extend(has_url(kind).then(|| follow("${shown.url}")));
+        // Some links carry their permission.
+        if !cases.happy.except.contains_key("link-credentials-none") {
+            steps.extend(links_of(kind).iter().map(|link| follow(link)));
+        }
     }
     steps
 }
@@ -133,18 +121,11 @@ fn set_up(cases: &Cases<'_>) -> Vec<Step> {
 
 /// The request that checks the credentials of the service, if it names no resource.
 fn probe(cases: &Cases<'_>) -> Option<Step> {
-    let base = cases
-        .rulebook
-        .index
-        .get(&cases.operation.service)?
-        .base
-        .as_ref()?;
-    let step = Call {
-        call: base.probe.call.clone(),
+    let service = cases.rulebook.index.get(&cases.operation.service)?;
+    let probe = &service.base.as_ref()?.probe;
+    let step = Step::from(Call {
+        call: probe.call.clone(),
         ..Call::default()
-    };
-    base.probe
-        .with
-        .is_empty()
-        .then(|| Step::from(step).of_setup())
+    });
+    probe.with.is_empty().then(|| step.of_setup())
 }

@@ -1,7 +1,7 @@
 //! Cases for each parameter: omitted, unknown, each enumeration value and one outside, both sides of each bound, each
 //! optional one, and all together.
 
-use super::cases::{Cases, accepted, either, only, refused, slug};
+use super::cases::{Cases, accepted, captured, either, only, refused, slug};
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Action, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
@@ -18,10 +18,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         of_parameter(cases, parameter);
     }
     if cases.happy.optional.len() > 1 {
-        let step = Call {
-            capture: Some("made".to_owned()),
-            ..accepted(&own_rule)
-        };
+        let step = captured("made", accepted(&own_rule));
         let call = cases.call(step, &cases.happy.optional);
         let again = again(cases, &call);
         let steps = std::iter::once(call).chain(again);
@@ -36,10 +33,8 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
         return cases.reread_found("made", &sent);
     }
     let writes = cases.operation.does == Action::Changes;
-    let reader = cases.reader().filter(|_| writes).into_iter();
-    reader
-        .map(|o| Cases::look(o, Cases::path_of(o, &sent)))
-        .collect()
+    let look = cases.look_here(&sent).filter(|_| writes);
+    look.into_iter().collect()
 }
 
 fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {

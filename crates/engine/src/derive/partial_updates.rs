@@ -2,7 +2,7 @@
 //! between.
 
 use super::boundary::is_sid;
-use super::cases::{Cases, either, needs_nothing, only, rename_all};
+use super::cases::{Cases, either, needs_nothing, only, rename_all, unique};
 use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
@@ -28,12 +28,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         all.extend(with.clone());
         cases.call(either(), &all)
     };
-    let look = || {
-        Some(Cases::look(
-            cases.reader()?,
-            Cases::path_of(cases.reader()?, &own),
-        ))
-    };
+    let look = || cases.look_here(&own);
     let optional = &cases.optional();
     // The list must show an invalid update that was applied.
     steps.extend(look());
@@ -113,20 +108,14 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
     let happy = cases.service.happy.get(&maker.id)?;
     let path = cases.path();
     let last = path.last().filter(|_| path.len() > 1)?.name.clone();
-    let renamed = |name: &str| {
-        let word = name.strip_prefix("unique.")?;
-        Some(format!("unique.whole-{word}"))
-    };
     let mut with = happy.with.clone();
     let optional = happy
         .optional
         .iter()
         .filter(|(_, value)| needs_nothing(value));
     with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
-    let mut with = rename_all(&with, &renamed);
-    for (parameter, value) in Cases::path_of(maker, &cases.happy.with) {
-        with.insert(parameter, value);
-    }
+    let mut with = rename_all(&with, &unique(|word| format!("whole-{word}")));
+    with.extend(Cases::path_of(maker, &cases.happy.with));
     let step = Step::from(Call {
         call: maker.id.clone(),
         capture: Some(name.to_owned()),

@@ -4,7 +4,7 @@
 //! - Requests of a race may be accepted or refused. Steps after it read the state, which the rules judge.
 //! - What must exist for a race is created before it, one request after the other.
 
-use super::cases::{Cases, either, only, rename, rename_all, roots, slug};
+use super::cases::{Cases, either, only, rename, rename_all, roots, slug, unique};
 use super::repeated_reads::{settled, walk};
 use super::sequence::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
@@ -71,8 +71,7 @@ fn equal_names(cases: &mut Cases<'_>) {
 
 /// Parameters that give a resource a name of its own within its scope.
 fn unique_names<'a>(cases: &Cases<'a>) -> Vec<&'a Parameter> {
-    let kind = cases.operation.response.as_ref();
-    let kind = kind.and_then(|kind| cases.rulebook.kinds.get(kind));
+    let kind = cases.shown_by(cases.operation);
     let names = kind.and_then(|kind| kind.annotations.identity.as_ref());
     let names = names.map_or(&[][..], |identity| identity.names.as_slice());
     let is_unique = |at: &str| names.iter().any(|name| name == at);
@@ -106,11 +105,9 @@ fn one_name_in_several_scopes(cases: &mut Cases<'_>) {
     let mut steps = vec![scopes, race(racers), settled()];
     let of_scope = cases.reader().filter(|o| o.list_key.is_some());
     for n in 0..RACERS {
-        steps.extend(of_scope.map(|list| {
-            let mut with = Cases::path_of(list, &cases.happy.with);
-            with.insert(scope.clone(), in_scope(n).into());
-            Cases::look(list, with)
-        }));
+        let mut with = cases.happy.with.clone();
+        with.insert(scope.clone(), in_scope(n).into());
+        steps.extend(of_scope.map(|list| Cases::look_at(list, &with)));
     }
     let mut with = Cases::path_of(list, &cases.happy.with);
     with.extend(
@@ -134,7 +131,7 @@ fn one_name_in_several_scopes(cases: &mut Cases<'_>) {
 /// A parameter that names a resource of another type, the list of what that resource belongs to, and its path parameter.
 fn shared_name<'a>(cases: &Cases<'a>) -> Option<(&'a Parameter, &'a Operation, String)> {
     let kind_of = |name: &str| cases.rulebook.kinds.get(name);
-    let own = kind_of(cases.operation.response.as_deref()?)?;
+    let own = cases.shown_by(cases.operation)?;
     let (_, scope) = own.annotations.parents.last()?;
     let has_name = |p: &&Parameter, kind: &str| {
         let names = kind_of(kind).and_then(|kind| kind.annotations.identity.as_ref());
@@ -169,10 +166,7 @@ fn shared_name<'a>(cases: &Cases<'a>) -> Option<(&'a Parameter, &'a Operation, S
 
 /// The path parameter of the scope that the operation creates in, and the operation that creates such scopes.
 fn scope<'a>(cases: &Cases<'a>) -> Option<(String, &'a Operation)> {
-    let kind = cases
-        .rulebook
-        .kinds
-        .get(cases.operation.response.as_deref()?)?;
+    let kind = cases.shown_by(cases.operation)?;
     let (_, scope) = kind.annotations.parents.last()?;
     let last = cases.path().last()?.name.clone();
     let mut makers = cases.service.operations.values();
@@ -375,7 +369,7 @@ fn counted_updates(cases: &mut Cases<'_>) {
     });
     let racers = || {
         let creations = makers.iter().take(2).flat_map(|(maker, with)| {
-            (1..=CREATIONS).map(|n| Cases::look(maker, renamed(with, n)))
+            (1..=CREATIONS).map(|n| Cases::look(maker, rename_all(with, &numbered(n))))
         });
         let mut racers: Vec<Step> = creations.collect();
         // In each order of a race, creations begin before the update as well as after it.
@@ -386,25 +380,18 @@ fn counted_updates(cases: &mut Cases<'_>) {
         return;
     }
     let own = &cases.happy.with;
-    let reader = cases.reader();
-    let look = || match reader {
-        Some(reader) => Cases::look(reader, Cases::path_of(reader, own)),
-        None => cases.call(either(), &Map::new()),
-    };
+    let look = cases.look_here(own);
+    let is_shown_elsewhere = look.is_some();
+    let look = look.unwrap_or_else(|| cases.call(either(), &Map::new()));
     let lists = makers.iter().filter_map(|(maker, with)| {
         let mut others = cases.service.operations.values();
         let list = others.find(|o| o.does == Action::Lists && o.path == maker.path)?;
-        Some(Step::from(Call {
-            call: list.id.clone(),
-            with: Cases::path_of(list, with),
-            walk: true,
-            ..either()
-        }))
+        Some(Cases::walk(list, with))
     });
-    let mut steps = vec![racers(), settled(), look()];
+    let mut steps = vec![racers(), settled(), look];
     steps.extend(lists);
     let kept = other_field
-        .filter(|_| reader.is_none())
+        .filter(|_| !is_shown_elsewhere)
         .map(|(field, value)| {
             let mut with = Cases::path_of(operation, own);
             with.insert(field.name.clone(), value);
@@ -420,8 +407,7 @@ fn counted_updates(cases: &mut Cases<'_>) {
 
 /// Operations that create what the answer of the operation counts, with their parameters.
 fn makers_of_counted<'a>(cases: &Cases<'a>) -> Vec<(&'a Operation, &'a Map<String, Value>)> {
-    let kind = cases.operation.response.as_deref();
-    let Some(kind) = kind.and_then(|kind| cases.rulebook.kinds.get(kind)) else {
+    let Some(kind) = cases.shown_by(cases.operation) else {
         return Vec::new();
     };
     let counted: BTreeSet<&str> = kind
@@ -439,13 +425,9 @@ fn makers_of_counted<'a>(cases: &Cases<'a>) -> Vec<(&'a Operation, &'a Map<Strin
         .collect()
 }
 
-/// Parameters of the `n`th resource, with names of its own.
-pub(super) fn renamed(with: &Map<String, Value>, n: usize) -> Map<String, Value> {
-    let renamed = |name: &str| {
-        let word = name.strip_prefix("unique.")?;
-        Some(format!("unique.{word}-{n}"))
-    };
-    rename_all(with, &renamed)
+/// The unique names of the `n`th resource.
+pub(super) fn numbered(n: usize) -> impl Fn(&str) -> Option<String> {
+    unique(move |word| format!("{word}-{n}"))
 }
 
 /// Updates of different fields at the same time, then updates of one field.
@@ -494,16 +476,13 @@ fn updates(cases: &mut Cases<'_>) {
 
 /// Updates at the same time, and the resource before and afterwards.
 fn updated(cases: &Cases<'_>, racers: Vec<Step>) -> Vec<Step> {
-    let own = cases.happy.with.clone();
-    let look = || {
-        let reader = cases.reader()?;
-        Some(Cases::look(reader, Cases::path_of(reader, &own)))
-    };
-    let mut steps: Vec<Step> = look().into_iter().collect();
+    let own = &cases.happy.with;
+    let look = cases.look_here(own);
+    let mut steps: Vec<Step> = look.clone().into_iter().collect();
     steps.push(race(racers));
-    steps.extend(look());
-    steps.extend(look());
-    steps.extend(walk(cases, &own));
+    steps.extend(look.clone());
+    steps.extend(look);
+    steps.extend(walk(cases, own));
     steps
 }
 
@@ -513,22 +492,17 @@ fn different(parameter: &Parameter, value: &Value) -> Option<Vec<Value>> {
         let words: Vec<Value> = words.iter().take(RACERS).cloned().collect();
         return (words.len() > 1).then_some(words);
     }
-    let renamed = |n: usize| {
-        let other = move |name: &str| {
-            let word = name.strip_prefix("unique.")?;
-            Some(format!("unique.{word}-{n}"))
-        };
-        rename(value, &other)
-    };
-    let values: Vec<Value> = (1..=RACERS).map(renamed).collect();
+    let values: Vec<Value> = (1..=RACERS).map(|n| rename(value, &numbered(n))).collect();
     (values[0] != values[1]).then_some(values)
 }
 
 /// A deletion and reads at the same time, then what is left.
 fn deletion(cases: &mut Cases<'_>) {
-    let Some(reader) = cases.reader() else { return };
     let own = &cases.happy.with;
-    let look = || Cases::look(reader, Cases::path_of(reader, own));
+    let Some(look) = cases.look_here(own) else {
+        return;
+    };
+    let look = || look.clone();
     let delete = cases.call(either(), &Map::new());
     let racers = [look(), delete.clone(), look(), delete, look(), look()];
     let mut steps = vec![look(), race(racers), look(), look()];
@@ -543,12 +517,7 @@ fn deletion(cases: &mut Cases<'_>) {
 /// A walk over the list that the created resource is in.
 fn list_of_scope(cases: &Cases<'_>) -> Option<Step> {
     let list: &Operation = cases.reader().filter(|o| o.list_key.is_some())?;
-    Some(Step::from(Call {
-        call: list.id.clone(),
-        with: Cases::path_of(list, &cases.happy.with),
-        walk: true,
-        ..either()
-    }))
+    Some(Cases::walk(list, &cases.happy.with))
 }
 
 /// Once in so many sequences two requests are sent at the same time.
@@ -597,12 +566,11 @@ const ADVANCE_CLOCK: &str = "advance_clock";
 #[cfg(test)]
 mod tests {
     use crate::sessions::Offline;
-    use crate::{Planned, ScenarioRun, Target, conclude, plan, run_scenario};
+    use crate::{Planned, ScenarioRun, conclude, plan, run_scenario};
     use conformant_judge::evidence::Event;
     use conformant_judge::load::{shared, shared_schemas};
     use conformant_record::Verdict;
     use conformant_rulebook::step::Concurrently;
-    use std::collections::BTreeSet;
     use std::sync::atomic::AtomicBool;
 
     fn races() -> Vec<Planned<'static>> {
@@ -610,15 +578,11 @@ mod tests {
         all.filter(Planned::is_race).collect()
     }
 
-    fn reference() -> Offline<'static> {
-        let none = (BTreeSet::new(), BTreeSet::new());
-        Offline::in_process(0, none.0, none.1, Target::all_of_reference())
-    }
-
     /// 200 seeds are 200 orders of the requests; the campaign draws more.
     #[test]
     fn no_order_of_the_requests_breaks_a_rule() {
-        let (schemas, worlds, calm) = (shared_schemas(), reference(), AtomicBool::new(false));
+        let (schemas, calm) = (shared_schemas(), AtomicBool::new(false));
+        let worlds = Offline::faultless(0);
         for planned in races() {
             for seed in 0..3 {
                 let concluded = conclude(shared(), schemas, &planned, &worlds, seed, &calm);
@@ -632,7 +596,8 @@ mod tests {
 
     #[test]
     fn evidence_of_a_race_is_in_the_order_of_the_scenario_and_overlaps() {
-        let (schemas, worlds, calm) = (shared_schemas(), reference(), AtomicBool::new(false));
+        let (schemas, calm) = (shared_schemas(), AtomicBool::new(false));
+        let worlds = Offline::faultless(0);
         for planned in races() {
             let session = crate::Sessions::open(&worlds, &planned).unwrap();
             let scenario_run = ScenarioRun::new(shared(), schemas, &planned, (0, 0));

@@ -14,10 +14,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     if !cases.creates() {
         return;
     }
-    let list = cases.reader().map(|list| {
-        let with = Cases::path_of(list, &cases.happy.with);
-        Cases::look(list, with)
-    });
+    let list = cases.look_here(&cases.happy.with);
     let witnesses = witnesses::looks(cases);
     if list.is_none() && witnesses.is_empty() {
         return;

@@ -3,7 +3,7 @@
 
 use super::cases::{Cases, either};
 use conformant_rulebook::Action;
-use conformant_rulebook::step::{Call, Step, Wait};
+use conformant_rulebook::step::{Step, Wait};
 use serde_json::{Map, Value};
 
 /// Long enough to change a time in whole seconds.
@@ -25,12 +25,7 @@ pub(super) fn walk(cases: &Cases<'_>, with: &Map<String, Value>) -> Option<Step>
     let (collection, _) = cases.operation.path.rsplit_once('/')?;
     let mut lists = cases.service.operations.values();
     let list = lists.find(|o| o.does == Action::Lists && o.path == collection)?;
-    Some(Step::from(Call {
-        call: list.id.clone(),
-        with: Cases::path_of(list, with),
-        walk: true,
-        ..either()
-    }))
+    Some(Cases::walk(list, with))
 }
 
 /// Lets some time pass.

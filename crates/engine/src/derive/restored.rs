@@ -1,7 +1,7 @@
 //! Deletions, then another resource in the same place: the new one must not bring the deleted one back.
 
-use super::cases::{Cases, either};
-use super::races::{renamed, sendable};
+use super::cases::{Cases, either, rename_all};
+use super::races::{numbered, sendable};
 use super::repeated_reads::walk;
 use conformant_rulebook::Action;
 use conformant_rulebook::step::Step;
@@ -41,7 +41,7 @@ fn another(cases: &Cases<'_>) -> Vec<Step> {
     };
     let maker = siblings().find(|o| o.does == Action::Makes);
     if let Some((maker, with)) = maker.and_then(|maker| Some((maker, sendable(cases, maker)?))) {
-        return vec![Cases::look(maker, renamed(with, 1))];
+        return vec![Cases::look(maker, rename_all(with, &numbered(1)))];
     }
     let mut happy = siblings().filter_map(|o| cases.service.happy.get(&o.id));
     let more = happy.find_map(|happy| happy.more.clone());

@@ -1,6 +1,6 @@
 //! Lists and hashes with an invalid second entry.
 
-use super::cases::{Cases, accepted, either, only, refused, slug};
+use super::cases::{Cases, accepted, captured, either, only, refused, slug};
 use super::parameters::FOREIGN;
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Parameter, ParameterLocation};
@@ -93,10 +93,7 @@ fn of_hash(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     let length = usize::try_from(max).unwrap_or_default() + 1;
     let long: String = "abcdefghij".chars().cycle().take(length).collect();
     let wrong = json!({"first": "one", long: "two"});
-    let step = Call {
-        capture: Some("made".to_owned()),
-        ..either()
-    };
+    let step = captured("made", either());
     let call = cases.call(step, &only(&parameter.name, wrong));
     let sent = call.with().cloned().unwrap_or_default();
     let again = cases.reread("made", &sent);

@@ -2,7 +2,7 @@
 //!
 //! Its resources exist and belong to another.
 
-use super::cases::{Cases, rename, rename_text, roots};
+use super::cases::{Cases, rename, rename_all, rename_text, roots};
 use conformant_rulebook::step::{Hook, Step, Verb};
 use conformant_rulebook::{Rulebook, Service, interpolations};
 use serde_json::{Map, Value, json};
@@ -41,27 +41,21 @@ impl SecondTenant {
             steps: Vec::new(),
             shared,
         };
-        let ours = expand(
-            cases.rulebook,
-            cases.service,
-            &cases.happy.setup,
-            &Map::new(),
-            0,
-        );
+        let ours = cases.expanded_setup();
         let foreign: Vec<Step> = ours
-            .into_iter()
+            .iter()
             .filter(|step| {
                 !step
                     .capture()
                     .is_some_and(|c| second_tenant.shared.contains(c))
             })
-            .map(|step| second_tenant.step(step))
+            .map(|step| second_tenant.step(step.clone()))
             .collect();
         let with = Value::Object(cases.happy.with.clone());
         let needs_a_flow = |name: &str| {
             let named = |value: &Value| whole_names(value).iter().any(|n| n == name);
-            let reads = |step: &Step| step.values().any(named);
-            !second_tenant.shared.contains(name) && (named(&with) || expanded_reads(cases, &reads))
+            let is_read = named(&with) || ours.iter().flat_map(Step::values).any(named);
+            !second_tenant.shared.contains(name) && is_read
         };
         if needs_a_flow(FLOW) || needs_a_flow(DISPOSABLE_FLOW) {
             second_tenant.steps = a_flow();
@@ -77,10 +71,7 @@ impl SecondTenant {
 
     /// The second tenant's counterparts of all values.
     pub(super) fn values(&self, with: &Map<String, Value>) -> Map<String, Value> {
-        let values = with.iter();
-        values
-            .map(|(name, value)| (name.clone(), self.value(value)))
-            .collect()
+        rename_all(with, &|name| self.name(name))
     }
 
     fn step(&self, step: Step) -> Step {
@@ -121,18 +112,6 @@ impl SecondTenant {
             _ => Some(format!("{FOREIGN_PREFIX}-{name}")),
         }
     }
-}
-
-/// Whether any step of the set-up satisfies the condition.
-fn expanded_reads(cases: &Cases<'_>, reads: &dyn Fn(&Step) -> bool) -> bool {
-    let steps = expand(
-        cases.rulebook,
-        cases.service,
-        &cases.happy.setup,
-        &Map::new(),
-        0,
-    );
-    steps.iter().any(reads)
 }
 
 /// A published flow of the second tenant.

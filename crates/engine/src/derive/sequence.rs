@@ -5,9 +5,9 @@
 //! - Expectations: a request may be accepted or rejected, except for happy requests before any change and for paths
 //!   that identify nothing.
 
-use super::boundary::is_sid;
-use super::cases::{Cases, either, only, refused, rename, rename_all};
-use super::credentials::follow;
+use super::boundary::{OF_SIDS, is_sid, reads_a_sid};
+use super::cases::{Cases, either, only, refused, rename, rename_all, unique};
+use super::credentials::{follow, has_url};
 use super::repeated_reads::wait;
 use super::second_tenant::{SecondTenant, expand};
 use crate::boundary::BoundaryChange;
@@ -44,8 +44,6 @@ const DOCUMENTS: [&str; 4] = [
     r#"{"a": [1, null], "b": {}}"#,
     "{}",
 ];
-/// The changes of a SID.
-const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 
 /// Random source that depends only on seed and number.
 pub struct Draw(ChaCha8Rng);
@@ -230,12 +228,8 @@ fn texts_in(value: &Value, visit: &mut dyn FnMut(&str)) {
 
 /// The step with names that no case uses.
 fn with_other_names(mut step: Step) -> Step {
-    let other = |name: &str| {
-        let word = name.strip_prefix("unique.")?;
-        Some(format!("unique.other-{word}"))
-    };
     if let Some(with) = step.with_mut() {
-        *with = rename_all(with, &other);
+        *with = rename_all(with, &unique(|word| format!("other-{word}")));
     }
     step
 }
@@ -341,14 +335,8 @@ impl RandomSequence<'_> {
         if is_prefixed {
             return cases.setup();
         }
-        let steps = expand(
-            cases.rulebook,
-            cases.service,
-            &cases.happy.setup,
-            &Map::new(),
-            0,
-        );
-        steps.into_iter().map(Step::of_setup).collect()
+        let steps = cases.expanded_setup().into_iter();
+        steps.map(Step::of_setup).collect()
     }
 
     fn add_request(
@@ -391,10 +379,7 @@ impl RandomSequence<'_> {
         // Each new resource has a separate name, because a repeated name may refer to the first one.
         let number = self.created_count + 1;
         let mut with = cases.again(number);
-        let fresh = |name: &str| {
-            let word = name.strip_prefix("unique.")?;
-            Some(format!("unique.{word}-{number}"))
-        };
+        let fresh = unique(|word| format!("{word}-{number}"));
         // A resource without a name is created in the same way again.
         let is_same_again = is_made_already && with == happy.with && cases.creates();
         let mut is_plain = true;
@@ -441,12 +426,8 @@ impl RandomSequence<'_> {
         }
         if let Some(kept) = kept {
             self.steps.extend(cases.reread(&kept, &with));
-            let kind = operation
-                .response
-                .as_ref()
-                .and_then(|kind| self.rulebook.kinds.get(kind));
-            let has_url = kind.is_some_and(|k| k.schema.pointer("/properties/url").is_some());
-            if has_url && operation.secured {
+            let kind = cases.shown_by(operation);
+            if kind.is_some_and(has_url) && operation.secured {
                 let credentials = draw.pick(&INVALID_CREDENTIALS).copied().unwrap_or_default();
                 self.steps.push(Step::from(Get {
                     credentials,
@@ -456,11 +437,9 @@ impl RandomSequence<'_> {
         }
         // Reads what was written, and what was not.
         let foreign = second_tenant.as_ref().map(|n| n.values(&happy.with));
-        let looks = std::iter::once(&with).chain(&foreign);
-        if let Some(reader) = cases.reader() {
-            let looks = looks.map(|with| Cases::look(reader, Cases::path_of(reader, with)));
-            self.steps.extend(looks);
-        }
+        let read = std::iter::once(&with).chain(&foreign);
+        self.steps
+            .extend(read.filter_map(|with| cases.look_here(with)));
     }
 
     /// A happy call, or one with a foreign, out-of-bounds, missing or slightly changed value.
@@ -535,11 +514,6 @@ impl RandomSequence<'_> {
         draw: &mut Draw,
     ) -> Option<(Call, Map<String, Value>)> {
         let path = cases.path();
-        let reads_a_sid = |value: &Value| {
-            value
-                .as_str()
-                .is_some_and(|text| text.starts_with("${") && text.ends_with("sid}"))
-        };
         let named: Vec<_> = path
             .iter()
             .filter(|p| with.get(&p.name).is_some_and(reads_a_sid))
@@ -647,14 +621,10 @@ impl RandomSequence<'_> {
         let mut with = Map::new();
         for argument in &hook.required {
             let value = captured.iter().rev().find_map(|(name, kind)| {
-                let schema = &self.rulebook.kinds.get(kind)?.schema;
-                let properties = schema.get("properties")?;
+                let shown = self.rulebook.kinds.get(kind)?;
+                let properties = shown.schema.get("properties")?;
                 let is_key = hook.effects.iter().any(|effect| {
-                    let face = self
-                        .rulebook
-                        .kinds
-                        .get(kind)
-                        .and_then(|k| k.annotations.of());
+                    let face = shown.annotations.of();
                     effect.key.as_ref() == Some(argument)
                         && (effect.kind == *kind || face == Some(effect.kind.as_str()))
                 });

@@ -3,9 +3,8 @@
 //! A service may reject any of them. D2 recommends to avoid some punctuation in identities and friendly names, so
 //! these are tried without it. Bounds are tested in ASCII elsewhere.
 
-use super::cases::{Cases, either, slug};
+use super::cases::{Cases, captured, either, slug};
 use conformant_rulebook::service::GeneratedValue;
-use conformant_rulebook::step::Call;
 use conformant_rulebook::{Parameter, ParameterLocation, Rule};
 use serde_json::{Map, Value, json};
 
@@ -60,10 +59,7 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
         let made = format!("made-{n}");
         let mut with = cases.again(n);
         with.insert(parameter.name.clone(), value.clone());
-        let step = Call {
-            capture: Some(made.clone()),
-            ..either()
-        };
+        let step = captured(&made, either());
         let call = cases.call(step, &with);
         let sent = call.with().cloned().unwrap_or_default();
         let again = if cases.creates() {
@@ -73,9 +69,7 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
                 .take(if n + 1 == values.len() { 2 } else { 1 })
                 .collect()
         } else {
-            let reader = cases.reader().into_iter();
-            let look = |o| Cases::look(o, Cases::path_of(o, &sent));
-            reader.map(look).collect::<Vec<_>>()
+            cases.look_here(&sent).into_iter().collect::<Vec<_>>()
         };
         steps.push(call);
         steps.extend(again);

@@ -1,9 +1,8 @@
 //! Two tenants used in turn, which detects data in the wrong place.
 
-use super::cases::{Cases, accepted, either};
+use super::cases::{Cases, accepted, captured, either};
 use super::repeated_reads::settled;
 use super::second_tenant::SecondTenant;
-use conformant_rulebook::step::Call;
 use serde_json::{Map, Value};
 
 /// The operation on our resource and on the second tenant's, in turn.
@@ -19,40 +18,33 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         return;
     }
     let own_rule = cases.own_rule();
-    let call = |with: &Map<String, Value>, capture: Option<&str>| {
-        let step = Call {
-            capture: capture.map(str::to_owned),
-            ..accepted(&own_rule)
-        };
-        cases.call(step, with)
+    let call = |with: &Map<String, Value>| cases.call(accepted(&own_rule), with);
+    let kept = |with: &Map<String, Value>, name: &str| {
+        cases.call(captured(name, accepted(&own_rule)), with)
     };
-    let look = |with: &Map<String, Value>| {
-        let reader = cases.reader()?;
-        Some(Cases::look(reader, Cases::path_of(reader, with)))
-    };
+    let look = |with: &Map<String, Value>| cases.look_here(with);
     let mut steps = cases.setup();
     steps.extend(second_tenant.steps.iter().cloned());
     match method.as_str() {
-        "GET" => steps.extend([call(&ours, None), call(&foreign, None), call(&ours, None)]),
+        "GET" => steps.extend([call(&ours), call(&foreign), call(&ours)]),
         "DELETE" => {
             steps.extend(look(&ours));
-            steps.push(call(&foreign, None));
+            steps.push(call(&foreign));
             steps.extend(look(&ours));
             steps.extend(look(&foreign));
         }
         _ if cases.creates() => {
             let second = cases.again(1);
-            steps.push(call(&ours, Some("first")));
-            steps.push(call(&foreign, Some("elsewhere")));
-            steps.push(call(&second, Some("second")));
+            steps.push(kept(&ours, "first"));
+            steps.push(kept(&foreign, "elsewhere"));
+            steps.push(kept(&second, "second"));
             steps.extend(cases.reread("elsewhere", &foreign));
             steps.extend(cases.reread("first", &ours));
             steps.extend(cases.reread("second", &ours).into_iter().take(1));
         }
         _ => {
             // Sets all parameters, so that a change would be visible on the other resource.
-            let whole = |optional: Map<String, Value>, own: &Map<String, Value>| {
-                let mut all = optional;
+            let whole = |mut all: Map<String, Value>, own: &Map<String, Value>| {
                 all.extend(own.clone());
                 cases.call(either(), &all)
             };

@@ -3,41 +3,25 @@
 //! Two rounds around a rejected write show whether the write had an effect. No document shows a fetch operation for some
 //! of these resources, so that each read goes either way.
 
-use super::cases::{Cases, either};
-use super::second_tenant::expand;
-use conformant_rulebook::step::{Call, Get, Step};
+use super::cases::Cases;
+use super::credentials::{follow, has_url};
+use conformant_rulebook::step::Step;
 use conformant_rulebook::{Operation, interpolations};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// One read of each resource that the set-up captures, by its `url`, and of each representation that counts others.
 pub(super) fn looks(cases: &Cases<'_>) -> Vec<Step> {
-    let setup = expand(
-        cases.rulebook,
-        cases.service,
-        &cases.happy.setup,
-        &Map::new(),
-        0,
-    );
+    let setup = cases.expanded_setup();
     let captured: BTreeMap<&String, String> = setup
         .iter()
         .filter(|step| step.repeat.is_none())
         .filter_map(|step| Some((step.capture()?, kind_of(cases, step)?)))
         .collect();
-    let has_url = |kind: &str| {
-        let kind = cases.rulebook.kinds.get(kind);
-        kind.is_some_and(|kind| kind.schema.pointer("/properties/url").is_some())
-    };
     let urls = captured
         .iter()
-        .filter(|(_, kind)| has_url(kind))
-        .map(|(name, _)| {
-            Step::from(Get {
-                get: format!("${{{name}.url}}"),
-                either: true,
-                ..Get::default()
-            })
-        });
+        .filter(|(_, kind)| cases.rulebook.kinds.get(kind.as_str()).is_some_and(has_url))
+        .map(|(name, _)| Step::from(follow(&format!("${{{name}.url}}"))));
     let sent: Vec<&Value> = setup.iter().flat_map(Step::values).collect();
     let is_known = |value: &Value| {
         let text = value.to_string();
@@ -52,21 +36,14 @@ pub(super) fn looks(cases: &Cases<'_>) -> Vec<Step> {
         let happy = cases.service.happy.get(&operation.id)?;
         let with = Cases::path_of(operation, &happy.with);
         let is_derived = counts(cases, operation) && !is_captured(&captured, operation);
-        (is_derived && with.values().all(is_known)).then(|| {
-            Step::from(Call {
-                call: operation.id.clone(),
-                with,
-                ..either()
-            })
-        })
+        (is_derived && with.values().all(is_known)).then(|| Cases::look(operation, with))
     });
     urls.chain(counting).collect()
 }
 
 /// Whether a resource in the set-up counts others, so that its reads agree only once they have caught up.
 pub(super) fn have_counts(cases: &Cases<'_>) -> bool {
-    let setup = &cases.happy.setup;
-    let setup = expand(cases.rulebook, cases.service, setup, &Map::new(), 0);
+    let setup = cases.expanded_setup();
     let mut kinds = setup.iter().filter_map(|step| kind_of(cases, step));
     kinds.any(|kind| {
         let kind = cases.rulebook.kinds.get(&kind);
@@ -83,8 +60,7 @@ fn kind_of(cases: &Cases<'_>, step: &Step) -> Option<String> {
 
 /// Whether an operation fetches a representation with a number of other resources.
 fn counts(cases: &Cases<'_>, operation: &Operation) -> bool {
-    let kind = operation.response.as_ref();
-    let kind = kind.and_then(|kind| cases.rulebook.kinds.get(kind));
+    let kind = cases.shown_by(operation);
     let is_fetch = operation.method == "GET" && operation.list_key.is_none();
     is_fetch && kind.is_some_and(|kind| !kind.annotations.counts.is_empty())
 }

@@ -39,7 +39,7 @@ impl EvidenceWriter {
             redactor,
             state: Mutex::new(state),
         };
-        let packed = writer.packed(head);
+        let packed = writer.packed(head, None);
         writer.state().write(packed);
         Arc::new(writer)
     }
@@ -52,7 +52,7 @@ impl EvidenceWriter {
             .configured
             .pointer("/auth/application/api_key");
         let key = application.and_then(Value::as_str).map(str::to_owned);
-        let packed = self.packed_signed(&Line::Scenario(Box::new(record)), key.as_deref());
+        let packed = self.packed(&Line::Scenario(Box::new(record)), key.as_deref());
         let mut state = self.state();
         match packed {
             Ok(packed) => state.early.insert(index, packed),
@@ -83,7 +83,7 @@ impl EvidenceWriter {
             complete,
             void: ended.void_services(),
         };
-        let packed = self.packed(&Line::End(tail));
+        let packed = self.packed(&Line::End(tail), None);
         state.write(packed);
         match state.failure.take() {
             Some(failure) => Err(failure),
@@ -95,11 +95,7 @@ impl EvidenceWriter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn packed(&self, line: &impl Serialize) -> io::Result<Vec<u8>> {
-        self.packed_signed(line, None)
-    }
-
-    fn packed_signed(&self, line: &impl Serialize, key: Option<&str>) -> io::Result<Vec<u8>> {
+    fn packed(&self, line: &impl Serialize, key: Option<&str>) -> io::Result<Vec<u8>> {
         let text = serde_json::to_string(line).map_err(io::Error::other)?;
         let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
         packer.write_all(redacted(&text, &self.redactor, key).as_bytes())?;

@@ -4,7 +4,7 @@ use super::{Listener, Runner};
 use crate::callbacks;
 use crate::stop::Stop;
 use conformant_base::json::Parsed;
-use conformant_judge::evidence::{Delivery, Event, Evidence, Payload, Span};
+use conformant_judge::evidence::{Delivery, Event, Evidence, Span};
 use conformant_rulebook::expect::Expect;
 use conformant_rulebook::step::{Await, Listen};
 use serde_json::{Value, json};
@@ -14,10 +14,7 @@ use std::time::Duration;
 impl Runner<'_> {
     pub(super) fn listen_step(&mut self, step: &Listen) -> Result<(), Stop> {
         let name = step.listen.as_str();
-        let callbacks = self
-            .session
-            .callbacks()
-            .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
+        let callbacks = self.callbacks()?;
         let result = callbacks::listen(callbacks, step)?;
         let url = result["url"].as_str().unwrap_or_default().to_owned();
         match self.listeners.iter_mut().find(|known| known.name == name) {
@@ -39,10 +36,7 @@ impl Runner<'_> {
     }
 
     pub(super) fn await_step(&mut self, step: &Await) -> Result<(), Stop> {
-        let callbacks = self
-            .session
-            .callbacks()
-            .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
+        let callbacks = self.callbacks()?;
         let waiting = self.session.now();
         let stated: Vec<Expect> = step
             .expect
@@ -77,16 +71,9 @@ impl Runner<'_> {
         for (request, asked) in requests.into_iter().flatten().zip(asked) {
             request["asked_last"] = json!(asked);
         }
-        if let Some(kind) = self.judged_as.get(&step.r#await) {
-            let step = self.step;
-            for Parsed { mut value, notes } in payloads {
-                self.session.mutate_payload(kind, &mut value);
-                self.evidence.payloads.push(Payload {
-                    kind: kind.clone(),
-                    value: Arc::new(value),
-                    notes,
-                    step,
-                });
+        if let Some(kind) = self.judged_as.get(&step.r#await).cloned() {
+            for Parsed { value, notes } in payloads {
+                self.keep_payload(&kind, Arc::new(value), notes);
             }
         }
         self.finish((step.capture.as_ref(), &step.expect), result, None, None)

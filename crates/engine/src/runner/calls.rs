@@ -11,8 +11,7 @@ use crate::{body, provision, request};
 use conformant_base::http::{Cause, Response};
 use conformant_base::json;
 use conformant_judge::evidence::{
-    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Outcome, Payload, Poll, SkippedRule,
-    Span,
+    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Outcome, Poll, SkippedRule, Span,
 };
 use conformant_judge::{Acceptance, acceptance_among};
 use conformant_rulebook::scenario::{Credentials, Until};
@@ -70,14 +69,7 @@ impl<'a> Runner<'a> {
         }
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
             if let Some(kind) = &step.judge {
-                self.session.mutate_payload(kind, Arc::make_mut(&mut value));
-                let value = Arc::clone(&value);
-                self.evidence.payloads.push(Payload {
-                    kind: kind.clone(),
-                    value,
-                    notes: Vec::new(),
-                    step: self.step,
-                });
+                value = self.keep_payload(kind, value, Vec::new());
             }
             if step.demand.is_either() {
                 self.refused.extend(step.capture.clone());

@@ -9,7 +9,7 @@ use super::Runner;
 use crate::stop::Stop;
 use crate::template::CONSISTENCY_WINDOW;
 use conformant_rulebook::Action;
-use conformant_rulebook::step::{Step, Verb, Wait};
+use conformant_rulebook::step::{Step, Wait};
 use conformant_schema::Schemas;
 
 /// The wait that a scenario skipped.
@@ -66,25 +66,15 @@ impl Runner<'_> {
     /// Whether a step shows the state and may be repeated. An update counts: its answer shows the resource, and some
     /// resources are shown by nothing else.
     fn reads_state(&self, step: &Step) -> bool {
-        match &step.verb {
-            Verb::Call(call) => {
-                let operation = self.operation(&call.call);
-                operation.is_ok_and(|operation| {
-                    matches!(
-                        operation.does,
-                        Action::Shows | Action::Lists | Action::Changes
-                    )
-                })
-            }
-            Verb::Get(_) => true,
-            Verb::Hook(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => false,
-        }
+        let Some(call) = step.operation() else {
+            return step.address().is_some();
+        };
+        self.operation(call).is_ok_and(|operation| {
+            matches!(
+                operation.does,
+                Action::Shows | Action::Lists | Action::Changes
+            )
+        })
     }
 }
 
@@ -125,8 +115,7 @@ mod tests {
 
     #[test]
     fn a_correct_target_is_not_waited_for() {
-        let none = (BTreeSet::new(), BTreeSet::new());
-        let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
+        let worlds = Offline::faultless(0);
         for planned in races() {
             let id = &planned.scenario.id;
             assert_eq!(waits(&evidence(&worlds, &planned, true)), 0, "{id}");

@@ -3,7 +3,7 @@
 use super::Runner;
 use crate::provision;
 use crate::stop::Stop;
-use conformant_judge::evidence::{Event, Payload};
+use conformant_judge::evidence::Event;
 use conformant_rulebook::step::Hook;
 use serde_json::Value;
 use std::sync::Arc;
@@ -80,15 +80,7 @@ impl Runner<'_> {
             if let (Some(Some(kind)), Some(payload)) = (kind, event.get("payload")) {
                 let schema = event.get("schema").and_then(Value::as_str);
                 let kind = self.rulebook.announced_version(kind, schema);
-                let mut payload = payload.clone();
-                self.session.mutate_payload(kind, &mut payload);
-                let value = Arc::new(payload);
-                self.evidence.payloads.push(Payload {
-                    kind: kind.to_owned(),
-                    value,
-                    notes: Vec::new(),
-                    step: self.step,
-                });
+                self.keep_payload(kind, Arc::new(payload.clone()), Vec::new());
             }
         }
     }

@@ -13,12 +13,13 @@ mod statements;
 mod walks;
 
 use crate::plan::Planned;
-use crate::session::Session;
+use crate::session::{Callbacks, Session};
 use crate::stop::Stop;
 use crate::template::{Scope, wait_of};
 use crate::{provision, token};
 use conformant_base::clock::Timestamp;
-use conformant_judge::evidence::{Event, Evidence, Exchange};
+use conformant_base::json::Note;
+use conformant_judge::evidence::{Event, Evidence, Exchange, Payload};
 use conformant_judge::{Acceptance, DocumentCache};
 use conformant_rulebook::scenario::Group;
 use conformant_rulebook::step::{Step, Use, Verb};
@@ -365,6 +366,24 @@ impl<'a> Runner<'a> {
     fn pass_between_polls(&mut self, time: Duration) {
         self.session.wait_between_polls(time);
         self.passed(time);
+    }
+
+    /// Keeps a payload to be judged as `kind`.
+    fn keep_payload(&mut self, kind: &str, mut value: Arc<Value>, notes: Vec<Note>) -> Arc<Value> {
+        self.session.mutate_payload(kind, Arc::make_mut(&mut value));
+        self.evidence.payloads.push(Payload {
+            kind: kind.to_owned(),
+            value: Arc::clone(&value),
+            notes,
+            step: self.step,
+        });
+        value
+    }
+
+    /// The receiver of callbacks.
+    fn callbacks(&self) -> Result<&'a Callbacks, Stop> {
+        let none = || Stop::NotApplicable("no callback listener is configured".to_owned());
+        self.session.callbacks().ok_or_else(none)
     }
 
     fn passed(&mut self, time: Duration) {

@@ -2,7 +2,9 @@
 //!
 //! Waits cost nothing, and scenarios are isolated.
 
-use super::replay::{DeliveryRecorder, KnownOutcomes, Replay, ReplayLog, ReplayedInstance};
+use super::replay::{
+    DeliveryRecorder, KnownOutcomes, Replay, ReplayLog, ReplayedInstance, answers,
+};
 use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use crate::settings::{Settings, Target};
@@ -29,13 +31,13 @@ const SINK_ORIGIN: &str = "http://callbacks.invalid";
 /// Changes the traffic network scenario and reference, to generate the faults of the self-test.
 pub trait Mutate: Sync + fmt::Debug {
     /// Changes a request before the reference receives it.
-    fn request(&self, service: &str, request: &mut Request);
+    fn request(&self, _service: &str, _request: &mut Request) {}
 
     /// Changes a response of the reference.
-    fn response(&self, service: &str, request: &Request, response: &mut Response);
+    fn response(&self, _service: &str, _request: &Request, _response: &mut Response) {}
 
     /// Changes an event or a callback's payload of that kind.
-    fn payload(&self, kind: &str, document: &mut Value);
+    fn payload(&self, _kind: &str, _document: &mut Value) {}
 }
 
 /// Offline sessions.
@@ -79,6 +81,12 @@ impl<'a> Offline<'a> {
             sinks,
             network: None,
         }
+    }
+
+    /// Instances in this process without faults and variations, for all services.
+    pub fn faultless(seed: u64) -> Self {
+        let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
+        Self::in_process(seed, faults, variants, Target::all_of_reference())
     }
 
     /// Instances behind `httpmock` on a free port of this machine.
@@ -284,49 +292,34 @@ enum Transport<'a> {
 
 impl OfflineSession<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, SendFault> {
-        match &self.transport {
-            Transport::InProcess(world) => Ok(world.handle(request)),
-            Transport::Tracked {
-                world,
-                delivery_recorder,
-                log,
-                ..
-            } => {
-                let response = world.handle(request);
-                let delivered = delivery_recorder.take();
-                let mut log = log.borrow_mut();
-                log.asked_for(world, request, &response, delivered);
-                Ok(response)
-            }
-            Transport::ReplayedInstance(world) => Ok(world.borrow_mut().handle(request)),
-            Transport::Tcp { client, base, .. } => client
-                .send(base, request, client.limits().timeout)
-                .map_err(|fault| SendFault::from(&fault)),
+        if let Transport::Tcp { client, base, .. } = &self.transport {
+            let answer = client.send(base, request, client.limits().timeout);
+            return answer.map_err(|fault| SendFault::from(&fault));
         }
+        let mut responses = self.exchange_all(std::slice::from_ref(request))?;
+        responses.pop().expect("one answer to one request")
     }
-}
 
-impl OfflineSession<'_> {
     /// Requests that arrive at the same time; a control request for each hook.
-    fn exchange_concurrently(
+    fn exchange_all(
         &self,
         requests: &[Request],
     ) -> Result<Vec<Result<Response, SendFault>>, SendFault> {
         let responses = match &self.transport {
-            Transport::InProcess(world) => world.handle_concurrently(requests),
+            Transport::InProcess(world) => answers(world, requests),
             Transport::Tracked {
                 world,
                 delivery_recorder,
                 log,
                 ..
             } => {
-                let responses = world.handle_concurrently(requests);
+                let responses = answers(world, requests);
                 let delivered = delivery_recorder.take();
                 let mut log = log.borrow_mut();
-                log.raced(world, requests, &responses, delivered);
+                log.asked_for(world, requests, &responses, delivered);
                 responses
             }
-            Transport::ReplayedInstance(world) => world.borrow_mut().handle_concurrently(requests),
+            Transport::ReplayedInstance(world) => world.borrow_mut().handle(requests),
             Transport::Tcp { client, base, .. } => {
                 let departures: Vec<Departure<'_>> = requests
                     .iter()
@@ -336,12 +329,11 @@ impl OfflineSession<'_> {
                 let arrived =
                     client.send_concurrently(&client.share(), &departures, timeout, || {});
                 let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
-                let answers = arrived.into_iter().map(|one| one.answer);
-                let answers = answers.map(|answer| match answer {
+                let responses = arrived.into_iter().map(|one| match one.answer {
                     Ok(answer) => Ok(answer.response),
                     Err(fault) => Err(SendFault::from(&fault)),
                 });
-                return Ok(answers.collect());
+                return Ok(responses.collect());
             }
         };
         Ok(responses.into_iter().map(Ok).collect())
@@ -387,7 +379,7 @@ impl Session for OfflineSession<'_> {
                 Action::Hook { name, arguments } => control_request(name, arguments),
             })
             .collect();
-        let responses = self.exchange_concurrently(&requests)?;
+        let responses = self.exchange_all(&requests)?;
         let acted = actions.iter().zip(responses);
         let acted = acted.map(|(action, mut response)| Acted {
             result: match action {

@@ -32,19 +32,21 @@ struct Entry {
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// A request or a hook, with the callbacks before its answer.
+    /// A request or a hook, or several that arrived at the same time, with the callbacks before the answers.
     Asked {
-        request: Request,
-        response: Response,
-        delivered: Vec<(Callback, Outcome)>,
-    },
-    /// Requests that arrived at the same time.
-    Raced {
         requests: Vec<Request>,
         responses: Vec<Response>,
         delivered: Vec<(Callback, Outcome)>,
     },
     Waited(Duration),
+}
+
+/// The answers of an instance to a request, or to several that arrive at the same time.
+pub(super) fn answers(world: &World, requests: &[Request]) -> Vec<Response> {
+    match requests {
+        [request] => vec![world.handle(request)],
+        several => world.handle_concurrently(several),
+    }
 }
 
 impl ReplayLog {
@@ -61,26 +63,11 @@ impl ReplayLog {
     pub(super) fn asked_for(
         &mut self,
         world: &World,
-        request: &Request,
-        response: &Response,
-        delivered: Vec<(Callback, Outcome)>,
-    ) {
-        let action = Action::Asked {
-            request: request.clone(),
-            response: response.clone(),
-            delivered,
-        };
-        self.add(world, action);
-    }
-
-    pub(super) fn raced(
-        &mut self,
-        world: &World,
         requests: &[Request],
         responses: &[Response],
         delivered: Vec<(Callback, Outcome)>,
     ) {
-        let action = Action::Raced {
+        let action = Action::Asked {
             requests: requests.to_vec(),
             responses: responses.to_vec(),
             delivered,
@@ -211,25 +198,15 @@ impl Replay {
                 Step::Same
             }
             Action::Asked {
-                request, response, ..
-            } => {
-                let answer = self.world.handle(request);
-                if answer == *response {
-                    Step::Same
-                } else {
-                    Step::Other(answer)
-                }
-            }
-            Action::Raced {
                 requests,
                 responses,
                 ..
             } => {
-                let answers = self.world.handle_concurrently(requests);
+                let answers = answers(&self.world, requests);
                 if answers == *responses {
                     Step::Same
                 } else {
-                    Step::OtherRace(answers)
+                    Step::Other(answers)
                 }
             }
         };
@@ -273,10 +250,8 @@ impl Replay {
 enum Step {
     /// As logged.
     Same,
-    /// With another answer, and the same callbacks at the same time.
-    Other(Response),
-    /// With other answers to requests at the same time, and the same callbacks at the same time.
-    OtherRace(Vec<Response>),
+    /// With other answers, and the same callbacks at the same time.
+    Other(Vec<Response>),
     /// With other callbacks or at another time; later entries are unknown.
     Diverged,
 }
@@ -312,13 +287,14 @@ pub(super) struct ReplayedInstance {
 }
 
 impl ReplayedInstance {
-    pub(super) fn handle(&mut self, request: &Request) -> Response {
-        if let Some(response) = self.known(request) {
+    /// The answers to a request, or to several that arrive at the same time.
+    pub(super) fn handle(&mut self, requests: &[Request]) -> Vec<Response> {
+        if let Some(responses) = self.known(requests) {
             self.next += 1;
-            return response;
+            return responses;
         }
         self.catch_up();
-        self.world.handle(request)
+        answers(&self.world, requests)
     }
 
     pub(super) fn advance(&mut self, by: Duration) {
@@ -343,44 +319,10 @@ impl ReplayedInstance {
         }
     }
 
-    /// The logged outcome of a request. Its callbacks are delivered again.
-    fn known(&self, request: &Request) -> Option<Response> {
+    /// The logged outcome of requests. Its callbacks are delivered again.
+    fn known(&self, requests: &[Request]) -> Option<Vec<Response>> {
         let entry = self.log.entries.get(self.next);
         let Action::Asked {
-            request: logged,
-            response,
-            delivered,
-        } = &entry.filter(|_| !self.has_diverged)?.action
-        else {
-            return None;
-        };
-        if logged != request {
-            return None;
-        }
-        let response = match self.known.step(self.next) {
-            Step::Same => response.clone(),
-            Step::Other(response) => response.clone(),
-            Step::OtherRace(_) | Step::Diverged => return None,
-        };
-        for (callback, _) in delivered {
-            self.filter.onward.deliver(callback);
-        }
-        Some(response)
-    }
-
-    /// Handles requests that arrive at the same time.
-    pub(super) fn handle_concurrently(&mut self, requests: &[Request]) -> Vec<Response> {
-        if let Some(responses) = self.known_race(requests) {
-            self.next += 1;
-            return responses;
-        }
-        self.catch_up();
-        self.world.handle_concurrently(requests)
-    }
-
-    fn known_race(&self, requests: &[Request]) -> Option<Vec<Response>> {
-        let entry = self.log.entries.get(self.next);
-        let Action::Raced {
             requests: logged,
             responses,
             delivered,
@@ -393,8 +335,8 @@ impl ReplayedInstance {
         }
         let responses = match self.known.step(self.next) {
             Step::Same => responses.clone(),
-            Step::OtherRace(responses) => responses.clone(),
-            Step::Other(_) | Step::Diverged => return None,
+            Step::Other(responses) => responses.clone(),
+            Step::Diverged => return None,
         };
         for (callback, _) in delivered {
             self.filter.onward.deliver(callback);
@@ -412,8 +354,7 @@ impl ReplayedInstance {
             self.filter.logged_receiver.expect(self.behind);
             match &self.log.entries[self.behind].action {
                 Action::Waited(time) => self.world.advance(*time),
-                Action::Asked { request, .. } => drop(self.world.handle(request)),
-                Action::Raced { requests, .. } => drop(self.world.handle_concurrently(requests)),
+                Action::Asked { requests, .. } => drop(answers(&self.world, requests)),
             }
             self.behind += 1;
         }
@@ -513,7 +454,7 @@ impl LoggedReceiver {
 
     fn delivered(&self, entry: usize) -> &[(Callback, Outcome)] {
         match self.log.entries.get(entry).map(|p| &p.action) {
-            Some(Action::Asked { delivered, .. } | Action::Raced { delivered, .. }) => delivered,
+            Some(Action::Asked { delivered, .. }) => delivered,
             Some(Action::Waited(_)) | None => &[],
         }
     }

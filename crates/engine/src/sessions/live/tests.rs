@@ -17,31 +17,38 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[test]
 fn a_rate_limit_of_a_content_store_is_respected() {
-    let store = TcpListener::bind("127.0.0.1:0").unwrap();
-    let origin = format!("http://{}", store.local_addr().unwrap());
-    let answers = [
-        "503 Busy\r\nRetry-After: 0\r\nContent-Length: 0",
-        "200 OK\r\nContent-Length: 0",
-    ];
+    let (store, origin) = listener();
     let serving = std::thread::spawn(move || {
-        for answer in answers {
+        for answer in ["503 Busy\r\nRetry-After: 0", "200 OK"] {
             let (mut socket, _) = store.accept().unwrap();
             let _head = socket.read(&mut [0; 4096]).unwrap();
-            let answer = format!("HTTP/1.1 {answer}\r\nConnection: close\r\n\r\n");
-            socket.write_all(answer.as_bytes()).unwrap();
+            write_head(&mut socket, answer);
         }
     });
     let rulebook = conformant_judge::load::shared();
-    let live = live("media", clock::monotonic() + Duration::from_secs(60));
+    let live = live("media");
     let all = plan::all(rulebook);
     let session = live.open(&all[0]).unwrap();
     let answer = session.get_elsewhere(&origin, &Request::new("GET", "/file"));
     assert_eq!(answer.unwrap().status, 200);
     serving.join().unwrap();
+}
+
+/// A listener on a free port, and its origin.
+fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    (listener, origin)
+}
+
+/// Answers without a body.
+fn write_head(socket: &mut TcpStream, head: &str) {
+    let answer = format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    socket.write_all(answer.as_bytes()).unwrap();
 }
 
 /// The arguments in the body of a hook request.
@@ -70,7 +77,7 @@ fn write_answer(socket: &mut TcpStream, answer: &Value) {
 
 /// A target with this hook only.
 fn target_with_hook(hook: &str, url: &str) -> Live {
-    let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
+    let mut live = live("auth");
     let index = conformant_rulebook::service::ServiceIndex::embedded();
     let supplied = Hook::control_plane(index, url, None).remove(hook).unwrap();
     live.settings.hooks.insert(hook.to_owned(), supplied);
@@ -85,8 +92,7 @@ struct HookServer {
 
 impl HookServer {
     fn of<F: FnOnce() -> Value + Send + 'static>(answers: impl IntoIterator<Item = F>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (listener, url) = listener();
         let answers: Vec<F> = answers.into_iter().collect();
         let answer_with = move |answer: F| {
             let (mut socket, _) = listener.accept().unwrap();
@@ -158,8 +164,7 @@ fn a_clock_moved_by_another_client_is_reported() {
 fn move_and_query_clock(is_advanced_first: bool) {
     const DELAY: Duration = Duration::from_millis(300);
     let (reached, arrival) = std::sync::mpsc::channel();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listener();
     let serving = std::thread::spawn(move || {
         let mut ahead_ms = 0;
         let mut answering = Vec::new();
@@ -254,8 +259,7 @@ fn a_lease_is_requested_once_and_renewed() {
 #[test]
 fn a_rejection_within_a_race_delays_the_scenario_once_and_leaves_the_rate() {
     const RACERS: usize = 2;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let origin = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, origin) = listener();
     let serving = std::thread::spawn(move || {
         for nth in 0..=RACERS {
             let (mut socket, _) = listener.accept().unwrap();
@@ -269,13 +273,10 @@ fn a_rejection_within_a_race_delays_the_scenario_once_and_leaves_the_rate() {
                 RACERS => "200 OK",
                 _ => "429 Busy\r\nRetry-After: 1",
             };
-            let answer =
-                format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            socket.write_all(answer.as_bytes()).unwrap();
+            write_head(&mut socket, answer);
         }
     });
-    let deadline = clock::monotonic() + Duration::from_secs(60);
-    let live = live_at(&origin, "chat", deadline);
+    let live = live_at(&origin, "chat");
     let all = plan::all(conformant_judge::load::shared());
     let session = live.open(&all[0]).unwrap();
     let request = Request::new("GET", "/v2/Services");
@@ -300,8 +301,7 @@ fn a_rejection_within_a_race_delays_the_scenario_once_and_leaves_the_rate() {
 
 #[test]
 fn a_change_that_overlaps_another_one_is_known_and_the_next_ones_wait() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let origin = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, origin) = listener();
     let serving = std::thread::spawn(move || {
         // Both arrive before one is answered; the last two do not overlap.
         for together in [2, 1, 1] {
@@ -310,16 +310,11 @@ fn a_change_that_overlaps_another_one_is_known_and_the_next_ones_wait() {
                 .collect();
             for mut socket in arrived {
                 let _head = socket.read(&mut [0; 4096]).unwrap();
-                let answer = "HTTP/1.1 409 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-                socket.write_all(answer.as_bytes()).unwrap();
+                write_head(&mut socket, "409 Busy");
             }
         }
     });
-    let live = live_at(
-        &origin,
-        "chat",
-        clock::monotonic() + Duration::from_secs(60),
-    );
+    let live = live_at(&origin, "chat");
     let all = plan::all(conformant_judge::load::shared());
     let send_both = || {
         std::thread::scope(|scope| {
@@ -340,11 +335,11 @@ fn a_change_that_overlaps_another_one_is_known_and_the_next_ones_wait() {
     serving.join().unwrap();
 }
 
-fn live(service: &str, deadline: Instant) -> Live {
-    live_at("http://127.0.0.1:9", service, deadline)
+fn live(service: &str) -> Live {
+    live_at("http://127.0.0.1:9", service)
 }
 
-fn live_at(origin: &str, service: &str, deadline: Instant) -> Live {
+fn live_at(origin: &str, service: &str) -> Live {
     let target = Target::of_reference(service, &format!("{origin}/{service}"));
     let settings = Settings {
         targets: [(service.to_owned(), target)].into(),
@@ -353,7 +348,7 @@ fn live_at(origin: &str, service: &str, deadline: Instant) -> Live {
     let options = LiveOptions {
         limits: Limits::default(),
         jobs: 2,
-        deadline,
+        deadline: clock::monotonic() + Duration::from_secs(60),
         notify: Box::new(|_| {}),
         probes: BTreeMap::new(),
     };
@@ -363,7 +358,7 @@ fn live_at(origin: &str, service: &str, deadline: Instant) -> Live {
 #[test]
 fn walks_of_shared_lists_are_exclusive() {
     let rulebook = conformant_judge::load::shared();
-    let live = live("flow", clock::monotonic());
+    let live = live("flow");
     let all = plan::all(rulebook);
     let alone = |id: &str| {
         let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
