@@ -151,6 +151,12 @@ impl Registrations {
             _ => custom_user_id,
         };
         let registration = match self.standing(core, custom_user_id) {
+            Some(Standing::Pending { .. }) if core.varies(Variant::AuthUnscannedUnknown) => {
+                return Err(Failure::not_found());
+            }
+            Some(Standing::Pending { .. }) if core.varies(Variant::AuthUnscannedExpired) => {
+                json!({"status": "expired"})
+            }
             Some(Standing::Pending { .. }) => json!({"status": "pending"}),
             Some(Standing::Expired) => json!({"status": "expired"}),
             Some(Standing::Completed { auth_id })

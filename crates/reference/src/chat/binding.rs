@@ -162,6 +162,9 @@ pub(super) fn register(
         updated: core.now,
     };
     let sid = binding.sid.clone();
+    for lost in service.lost_bindings.split_off(0) {
+        service.bindings.insert(lost.sid.clone(), None, lost);
+    }
     service.bindings.insert(sid.clone(), None, binding);
     Ok(sid)
 }
@@ -238,6 +241,9 @@ fn remove(service: &mut Service, core: &Core, sid: &str) {
         return;
     }
     let removed = service.bindings.remove(sid);
+    if core.fails(Fault::ChatDeletedBindingReturns) {
+        service.lost_bindings.extend(removed.clone());
+    }
     if let Some(removed) = &removed
         && core.fails(Fault::ChatDeleteBindingTakesType)
     {

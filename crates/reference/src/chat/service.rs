@@ -31,6 +31,8 @@ pub(super) struct Service {
     pub(super) media: Table<Media>,
     /// SIDs of former bindings.
     pub(super) deleted_bindings: BTreeSet<String>,
+    /// Fault: deleted bindings that return with the next registration.
+    pub(super) lost_bindings: Vec<Binding>,
     /// Bindings that a fault deleted from only one of the two lists.
     pub(super) half_deleted: BTreeMap<String, &'static str>,
     /// Unique names that a fault keeps taken.
@@ -145,6 +147,7 @@ impl Service {
             bindings: Table::default(),
             media: Table::default(),
             deleted_bindings: BTreeSet::new(),
+            lost_bindings: Vec::new(),
             lost_names: BTreeSet::new(),
             half_deleted: BTreeMap::new(),
             created: core.now,

@@ -52,6 +52,9 @@ impl Flow {
             None => "A flow",
             Some(_) => text_arg(args, "friendly_name")?,
         };
+        if core.fails(Fault::FlowDeletedFlowReturns) {
+            self.flows.iter_mut().for_each(|flow| flow.deleted = false);
+        }
         let sid = self.add_flow(core, name);
         Ok(json!({"flow_sid": sid}))
     }
