@@ -101,7 +101,11 @@ impl Predicate for AccountScope {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let word = |digit: &str| format!("ISa{}", digit.repeat(31));
-        let service = |digit: &str, account: &str| json!({"sid": word(digit), "account_sid": account, "friendly_name": "a"});
+        let service = |digit: &str, account: &str| {
+            json!({
+                "sid": word(digit), "account_sid": account, "friendly_name": "a",
+            })
+        };
         let at = |digit: &str| json!({"Sid": word(digit)});
         let rule = Example::for_rule("chat", json!({"account": "account_sid"}));
         let account = format!("ACa{}", "1".repeat(31));

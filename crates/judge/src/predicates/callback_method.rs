@@ -88,7 +88,9 @@ impl Predicate for CallbackMethod {
         let change = json!({"Sid": "WH1", "Configuration.Method": "GET"});
         let changed = set(json!("POST")).answered("update-webhook", change, json!({}));
         let subscribed = |kind: &str| {
-            let parameters = json!({"set-by": "set_callback", "with": {"kind": "registration"}, "method": "POST"});
+            let parameters = json!({
+                "set-by": "set_callback", "with": {"kind": "registration"}, "method": "POST",
+            });
             let arguments = json!({"kind": kind, "url": "http://h/1"});
             Example::for_rule("auth", parameters).hook("set_callback", arguments, json!({}))
         };

@@ -314,7 +314,10 @@ pub(super) fn collected(scene: &ExampleBuilder, events: &[Value]) -> ExampleBuil
 /// The feed of the examples.
 #[cfg(test)]
 pub(super) fn feed() -> Value {
-    json!({"send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome", "scheduled": "scheduled"})
+    json!({
+        "send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome",
+        "scheduled": "scheduled",
+    })
 }
 
 #[cfg(test)]

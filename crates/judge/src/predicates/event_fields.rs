@@ -121,7 +121,9 @@ impl Predicate for EventFields {
         let at = "/events/0/payload/to/address";
         let sent = |mut parameters: Value, outcome: &str| {
             parameters["feed"] = feed();
-            let arguments = json!({"channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"}});
+            let arguments = json!({
+                "channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"},
+            });
             let rule = Example::for_rule("events", parameters);
             rule.hook(SEND, arguments, json!({"operation_id": "o1"}))
         };

@@ -76,7 +76,12 @@ impl Predicate for EventFieldsAgree {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let event = |to: &str, attempt: &str, id: &str| json!({"type": "x", "payload": {"to": {"address": to}, "attempt": attempt, "message_id": id}});
+        let event = |to: &str, attempt: &str, id: &str| {
+            json!({
+                "type": "x",
+                "payload": {"to": {"address": to}, "attempt": attempt, "message_id": id},
+            })
+        };
         let shown = |to: &[&str], events: &[Value]| {
             let parameters = json!({
                 "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",

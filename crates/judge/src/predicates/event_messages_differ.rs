@@ -84,7 +84,11 @@ impl Predicate for EventMessagesDiffer {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let event = |to: &str, id: &str| json!({"type": "x", "payload": {"to": {"address": to}, "message_id": id}});
+        let event = |to: &str, id: &str| {
+            json!({
+                "type": "x", "payload": {"to": {"address": to}, "message_id": id},
+            })
+        };
         let parameters = json!({"feed": feed(), "message": "/message_id", "to": "/to/address"});
         let rule = Example::for_rule("events", parameters);
         let sent = |scene: &ExampleBuilder, operation: &str, events: &[Value]| {
@@ -99,7 +103,7 @@ impl Predicate for EventMessagesDiffer {
             sent(&rule, "o1", &[one.clone(), event("+2", "m1")])
                 .fails("/events/1/payload/message_id"),
             sent(&first, "o2", &[event("+1", "m2")]).passes(),
-            sent(&first, "o2", &[one.clone()]).fails("/events/0/payload/message_id"),
+            sent(&first, "o2", std::slice::from_ref(&one)).fails("/events/0/payload/message_id"),
             sent(&rule, "o1", &[one.clone(), one]).not_judged(),
         ]
     }

@@ -110,7 +110,9 @@ impl Predicate for FileLink {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let content = "/links/content";
-        let shown = json!({"sid": sid("ME", "1"), "service_sid": sid("IS", "1"), "links": {"content": "/content"}});
+        let shown = json!({
+            "sid": sid("ME", "1"), "service_sid": sid("IS", "1"), "links": {"content": "/content"},
+        });
         let form = "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"a\"\r\n\
                     Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n";
         let uploaded = |aspect: &str| {

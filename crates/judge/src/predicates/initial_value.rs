@@ -126,7 +126,12 @@ impl Predicate for InitialValue {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         const ENABLED: &str = "/read_status_enabled";
-        let service = |enabled: bool| json!({"sid": sid("IS", "1"), "default_service_role_sid": "RL1", "read_status_enabled": enabled});
+        let service = |enabled: bool| {
+            json!({
+                "sid": sid("IS", "1"), "default_service_role_sid": "RL1",
+                "read_status_enabled": enabled,
+            })
+        };
         let rule = |mut parameters: Value| {
             parameters["kinds"] = json!(["chat/service"]);
             parameters["at"] = json!(ENABLED);

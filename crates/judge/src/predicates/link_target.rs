@@ -121,7 +121,11 @@ impl Predicate for LinkTarget {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         const LINK: &str = "/links/bindings";
-        let service = |digit: &str| json!({"sid": sid("IS", digit), "url": "http://h/1", "links": {"bindings": "http://h/2"}});
+        let service = |digit: &str| {
+            json!({
+                "sid": sid("IS", digit), "url": "http://h/1", "links": {"bindings": "http://h/2"},
+            })
+        };
         let of = |shown: Value, to: &str| {
             Example::for_rule("chat", json!({"shown": [shown], "to": to})).answered(
                 "create-service",

@@ -84,7 +84,10 @@ impl Predicate for ListOrder {
     fn examples() -> Vec<Example> {
         let rule = Example::for_rule(
             "flow",
-            json!({"operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending"}),
+            json!({
+                "operation": "read-executions", "at": "/executions/*/date_created",
+                "direction": "descending",
+            }),
         );
         let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01+00:00");
         let shown = |created: &[&str]| {

@@ -87,10 +87,16 @@ impl Predicate for LookupByName {
             .answered("create-member", in_channel(json!({})), member("1", "kim"))
             .answered("create-member", in_channel(json!({})), member("2", "Kim"));
         let members = || page("members", json!([]));
-        let channel = |digit: &str, name: &str| json!({"sid": sid("CH", digit), "service_sid": sid("IS", digit), "unique_name": name});
+        let channel = |digit: &str, name: &str| {
+            json!({
+                "sid": sid("CH", digit), "service_sid": sid("IS", digit), "unique_name": name,
+            })
+        };
         let in_service =
             |digit: &str, parameter: &str| json!({"ServiceSid": sid("IS", digit), parameter: "a"});
-        let parameters = json!({"operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere"});
+        let parameters = json!({
+            "operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere",
+        });
         let strange = Example::for_rule("chat", parameters)
             .answered(
                 "create-channel",

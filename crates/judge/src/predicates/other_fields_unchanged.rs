@@ -45,7 +45,11 @@ impl Predicate for OtherFieldsUnchanged {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let at = json!({"Sid": sid("IS", "1")});
-        let shown = |name: &str, role: &str| json!({"sid": sid("IS", "1"), "friendly_name": name, "default_service_role_sid": role});
+        let shown = |name: &str, role: &str| {
+            json!({
+                "sid": sid("IS", "1"), "friendly_name": name, "default_service_role_sid": role,
+            })
+        };
         let renames = json!({"Sid": sid("IS", "1"), "FriendlyName": "b"});
         let made = |refused: Option<bool>| {
             let parameters = json!({"of": "chat/update-service", "refused": refused});

@@ -76,7 +76,12 @@ impl Predicate for OtherResourcesUnchanged {
         let fetched = |digit: &str, name: &str| {
             renamed.answered("fetch-service", at(digit), service(digit, name))
         };
-        let binding = |types: Value| json!({"sid": sid("BS", "1"), "service_sid": sid("IS", "1"), "identity": "a", "message_types": types});
+        let binding = |types: Value| {
+            json!({
+                "sid": sid("BS", "1"), "service_sid": sid("IS", "1"), "identity": "a",
+                "message_types": types,
+            })
+        };
         let of_binding = json!({"ServiceSid": sid("IS", "1"), "Sid": sid("BS", "1")});
         let bound = rule.answered(
             "fetch-user-binding",

@@ -53,7 +53,10 @@ impl Predicate for ParameterDefault {
     fn examples() -> Vec<Example> {
         let rule = Example::for_rule(
             "flow",
-            json!({"operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size", "default": 50}),
+            json!({
+                "operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size",
+                "default": 50,
+            }),
         );
         let page = |size: u64| json!({"meta": {"page_size": size}, "flows": []});
         let sent = json!({"PageSize": "20"});

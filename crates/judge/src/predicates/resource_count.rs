@@ -60,7 +60,11 @@ impl Predicate for ResourceCount {
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"kinds": ["chat/channel", "chat/channel-v3"], "at": "/members_count"});
-        let channel = |members: u64| json!({"sid": sid("CH", "1"), "service_sid": sid("IS", "1"), "members_count": members});
+        let channel = |members: u64| {
+            json!({
+                "sid": sid("CH", "1"), "service_sid": sid("IS", "1"), "members_count": members,
+            })
+        };
         let empty = Example::for_rule("chat", parameters).answered(
             "create-channel",
             json!({"ServiceSid": sid("IS", "1")}),

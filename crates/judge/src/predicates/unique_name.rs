@@ -67,7 +67,9 @@ impl Predicate for UniqueName {
             scene.answered("create-channel", sent, channel)
         };
         let of = |held: &str, (parameter, at): (&str, &str), sent: Value| {
-            let parameters = json!({"operation": "create-channel", "parameter": parameter, "at": at, "held": held});
+            let parameters = json!({
+                "operation": "create-channel", "parameter": parameter, "at": at, "held": held,
+            });
             made(&Example::for_rule("chat", parameters), ("1", "1"), sent)
         };
         let named = |held: &str| {

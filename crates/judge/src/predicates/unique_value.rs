@@ -76,7 +76,12 @@ impl Predicate for UniqueValue {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = |kind: &str, scope: &str, together: bool| json!({"kind": kind, "key": "/sid", "at": "/identity", "scope": [scope], "together": together});
+        let parameters = |kind: &str, scope: &str, together: bool| {
+            json!({
+                "kind": kind, "key": "/sid", "at": "/identity", "scope": [scope],
+                "together": together,
+            })
+        };
         let user = |scene: &ExampleBuilder, service: &str, sid: &str, identity: Value| {
             let user = json!({"service_sid": service, "sid": sid, "identity": identity});
             scene.payload("chat/user", user)
