@@ -345,7 +345,7 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
 }
 
 /// The happy parameters of another operation, if the set-up of this one has all that they read.
-pub(super) fn sendable<'a>(cases: &Cases<'a>, other: &Operation) -> Option<&'a Map<String, Value>> {
+fn sendable<'a>(cases: &Cases<'a>, other: &Operation) -> Option<&'a Map<String, Value>> {
     let own = &cases.happy;
     let given = own.with.values().chain(own.optional.values());
     let mut known: BTreeSet<String> = given.flat_map(roots).collect();
@@ -426,7 +426,7 @@ fn makers_of_counted<'a>(cases: &Cases<'a>) -> Vec<(&'a Operation, &'a Map<Strin
 }
 
 /// The unique names of the `n`th resource.
-pub(super) fn numbered(n: usize) -> impl Fn(&str) -> Option<String> {
+fn numbered(n: usize) -> impl Fn(&str) -> Option<String> {
     unique(move |word| format!("{word}-{n}"))
 }
 

@@ -1,7 +1,6 @@
 //! Deletions, then another resource in the same place: the new one must not bring the deleted one back.
 
-use super::cases::{Cases, either, rename_all};
-use super::races::{numbered, sendable};
+use super::cases::{Cases, either};
 use super::repeated_reads::walk;
 use conformant_rulebook::Action;
 use conformant_rulebook::step::Step;
@@ -30,20 +29,15 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     cases.after_setup("then-another", "then another one is created", steps);
 }
 
-/// The steps that create another resource below the same parent.
+/// The steps that create another resource below the same parent: those that add an item to its list.
 fn another(cases: &Cases<'_>) -> Vec<Step> {
-    let Some((collection, _)) = cases.operation.path.rsplit_once('/') else {
+    let collection = cases.operation.path.rsplit_once('/');
+    let mut lists = cases.service.operations.values();
+    let list = lists
+        .find(|o| o.does == Action::Lists && collection.is_some_and(|(path, _)| o.path == path));
+    let happy = list.and_then(|list| Some((list, cases.service.happy.get(&list.id)?)));
+    let Some((list, happy)) = happy else {
         return Vec::new();
     };
-    let siblings = || {
-        let all = cases.service.operations.values();
-        all.filter(|o| o.path == collection)
-    };
-    let maker = siblings().find(|o| o.does == Action::Makes);
-    if let Some((maker, with)) = maker.and_then(|maker| Some((maker, sendable(cases, maker)?))) {
-        return vec![Cases::look(maker, rename_all(with, &numbered(1)))];
-    }
-    let mut happy = siblings().filter_map(|o| cases.service.happy.get(&o.id));
-    let more = happy.find_map(|happy| happy.more.clone());
-    more.unwrap_or_default()
+    Cases::new(cases.rulebook, cases.service, list, happy).more(1)
 }
