@@ -45,6 +45,16 @@ pub(super) enum ProbeResult {
     Elsewhere(String),
 }
 
+/// Whether a service serves requests.
+#[derive(Clone, Copy, Debug, Default)]
+enum Serving {
+    #[default]
+    Unknown,
+    /// All answers are those of a rate limit, or of a gateway without a service behind it. The status of the last one.
+    Nothing(u16),
+    Served,
+}
+
 #[derive(Debug, Default)]
 struct Answers {
     /// Rejections with 401 or 403.
@@ -57,10 +67,7 @@ struct Answers {
     elsewhere_operations: BTreeSet<String>,
     /// Whether there was an answer of another kind, which also can be a rejection.
     is_there: bool,
-    /// The last answer of a rate limit, or of a gateway without a service behind it.
-    busy: Option<u16>,
-    /// Whether any request had another answer.
-    is_served: bool,
+    serving: Serving,
     /// What the probe found, once it was sent.
     probed: Option<ProbeResult>,
     /// Whether rejections have closed it. Answers to requests that were on their way do not open it again.
@@ -90,7 +97,10 @@ impl Answers {
 
     /// The status with which it serves no request.
     fn serves_nothing(&self) -> Option<u16> {
-        self.busy.filter(|_| !self.is_served)
+        match self.serving {
+            Serving::Nothing(status) => Some(status),
+            Serving::Unknown | Serving::Served => None,
+        }
     }
 
     /// Whether no answer was one of the service.
@@ -133,10 +143,10 @@ impl Admission {
     pub(super) fn note_attempt(&self, service: &str, status: u16) -> bool {
         let mut services = self.services();
         let answers = services.entry(service.to_owned()).or_default();
-        match status {
-            429 | 502..=504 => answers.busy = Some(status),
-            _ => answers.is_served = true,
-        }
+        answers.serving = match (answers.serving, status) {
+            (Serving::Unknown | Serving::Nothing(_), 429 | 502..=504) => Serving::Nothing(status),
+            _ => Serving::Served,
+        };
         answers.serves_nothing().is_some()
     }
 
