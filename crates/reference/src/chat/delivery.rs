@@ -32,7 +32,7 @@ pub(super) struct Happening {
 }
 
 impl Happening {
-    /// An event that is no message.
+    /// An event without a text to search.
     pub(super) fn new([before, after]: [&'static str; 2], fields: &[(&'static str, &str)]) -> Self {
         let fields = fields.iter();
         Self {
