@@ -122,7 +122,7 @@ impl<'a> Layer<'a> {
         names.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// A schema beside or below this one.
+    /// A schema inside this one, or with it.
     fn with(&self, schema: &'a Value) -> Self {
         let mode = match self.mode {
             Mode::Denied => Mode::Denied,
@@ -302,7 +302,7 @@ pub struct Resolved<'a> {
     follow: Follow,
 }
 
-/// Which schemas beside the written ones are part of a [`Resolved`].
+/// Which schemas, in addition to the written ones, are part of a [`Resolved`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Follow {
     Any,
