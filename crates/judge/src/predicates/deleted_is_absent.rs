@@ -73,12 +73,21 @@ fn evaluate_deletion(
 ) {
     let history = &context.history;
     let resource = history.resources.get(id);
+    // A hook whose result names what it created brings back nothing else.
+    let names_another = |other: &Write<'_>| {
+        let mut writes = history.writes.iter();
+        other.resource.is_none()
+            && writes.any(|write| {
+                let is_same = write.moment.event == other.moment.event && write.kind == other.kind;
+                is_same && write.resource.is_some_and(|named| named != id)
+            })
+    };
     let back = |until: &Moment| {
         let mut writes = history.writes.iter();
         writes.any(|other| {
             let between = other.moment.may_follow(&write.moment) && !until.is_before(&other.moment);
             let brings = !matches!(other.does, Action::Ends) && other.outcome != Outcome::Refused;
-            between && brings && other.may_touch(id, resource.kind)
+            between && brings && other.may_touch(id, resource.kind) && !names_another(other)
         })
     };
     let fact = |actual: &str| {
