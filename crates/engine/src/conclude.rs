@@ -1,8 +1,8 @@
 //! Concludes scenarios: runs one in a session, judges its evidence, and repeats it where another attempt can settle the
 //! result.
 
+use super::concluded::Concluded;
 use super::evidence_file::EvidenceRecord;
-use super::record::Concluded;
 use super::runner::{ScenarioOutcome, ScenarioRun, run_scenario};
 use super::session::Session;
 use super::stop::{ENDED_BEFORE, Stop};

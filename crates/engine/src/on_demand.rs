@@ -3,8 +3,8 @@
 //! Exclusive resources of the target are still held by one scenario at a time. There is no run record: each scenario
 //! has its own result.
 
+use super::concluded::{Concluded, VoidService};
 use super::plan::Planned;
-use super::record::{Concluded, VoidService};
 use super::scheduler::Scheduler;
 use super::{RunEnd, Sessions, conclude};
 use conformant_rulebook::Rulebook;

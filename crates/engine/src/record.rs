@@ -1,6 +1,6 @@
 //! Assembles the run record from the results of scenarios.
 
-use super::RunEvent;
+use super::concluded::{Concluded, VoidService};
 use super::excerpt::Shown;
 use super::needs::{Needs, Stopped, needs_of};
 use super::stop::{ENDED_BEFORE, Stop};
@@ -8,140 +8,14 @@ use super::summary::conclude_run;
 use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, NOT_EXERCISED, OpenPointResult, RuleCounts, RuleResult, RulebookStamp,
-    RunRecord, SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
-    count_scenarios, not_exercised_because_of,
+    RunRecord, SCHEMA_VERSION, Subject, Summary, Tool, Verdict, count_scenarios,
+    not_exercised_because_of,
 };
 use conformant_rulebook::{Origin, Rule, Rulebook};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reason for a rule about a resource type that no exchange carries.
 pub const ONLY_IN_FILES: &str = "no exchange carries one: `conformant check` judges it";
-
-/// The result of one scenario with its evidence.
-#[derive(Debug)]
-pub struct Concluded {
-    pub result: ScenarioResult,
-    /// The judgment of its evidence.
-    pub judgment: Judgment,
-    /// Why it ended early. Completes the reason of the rules that its remaining steps name.
-    pub stopped: Option<Stop>,
-    /// Exchanges it made.
-    pub exchanges: usize,
-    /// Exchanges by service.
-    pub services: BTreeMap<String, Asked>,
-    /// A target failed: no answer, not HTTP, or a redirect.
-    pub has_infrastructure_error: bool,
-    /// A service that answered 401 or 403, or as if it was elsewhere, and had answered no request otherwise yet.
-    pub turned_away: Option<String>,
-    /// Operations that were called, as `SERVICE/ID`.
-    pub operations: BTreeSet<String>,
-    /// Types of the representations that were received.
-    pub kinds: BTreeSet<String>,
-    /// Excerpts for people.
-    pub shown: Shown,
-    /// What it waited for, in real time.
-    pub waited: Spent,
-}
-
-impl Concluded {
-    /// Keeps the excerpts of rules whose first scenario this is; without any, the steps have no details.
-    fn keep_shown(&mut self, first_shown: &BTreeMap<String, String>) {
-        let Self { result, shown, .. } = self;
-        shown.keep(|rule| first_shown.get(rule) == Some(&result.id));
-        if shown.rules().is_empty() {
-            for step in &mut result.steps {
-                step.sent.clear();
-                step.received.clear();
-            }
-        }
-    }
-
-    /// The event of a scenario that has ended, perhaps before its turn in the plan.
-    pub(crate) fn run_event(&self) -> RunEvent {
-        RunEvent::ScenarioPlayed {
-            id: self.result.id.clone(),
-            verdict: self.result.verdict,
-        }
-    }
-
-    /// The event of a scenario that is next in the plan.
-    /// `void` are the services whose answers are not judged so far.
-    pub(crate) fn ended_event(&self, void: &[VoidService]) -> RunEvent {
-        let mut result = self.result.clone();
-        let mut void = void.iter();
-        let findings = match void.find(|void| self.is_turned_away_by(&void.service)) {
-            Some(void) => {
-                result.verdict = Verdict::Inconclusive;
-                result.reason.clone_from(&void.why);
-                Vec::new()
-            }
-            None => self.judgment.findings.clone(),
-        };
-        RunEvent::ScenarioEnded {
-            result,
-            findings,
-            exchanges: self.exchanges,
-        }
-    }
-
-    /// Whether an answer or a hook ended it before its last step.
-    fn has_stopped_early(&self) -> bool {
-        matches!(
-            self.stopped,
-            Some(Stop::Inconclusive(_) | Stop::Unexpected | Stop::HookFailed(_) | Stop::Masked(_))
-        )
-    }
-
-    fn is_turned_away_by(&self, service: &str) -> bool {
-        self.turned_away.as_deref() == Some(service)
-    }
-}
-
-/// A service whose answers are not judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VoidService {
-    pub service: String,
-    pub why: String,
-}
-
-impl VoidService {
-    /// A service that rejected every request: wrong credentials are not a finding.
-    pub fn denied(service: &str) -> Self {
-        let why = format!("{service} rejects every request with 401 or 403");
-        let service = service.to_owned();
-        Self { service, why }
-    }
-
-    /// A service that served no request: its rate limit or its gateway answered.
-    pub fn unserved(service: &str, status: u16) -> Self {
-        let why = format!("{service} answers every request with status {status}");
-        let service = service.to_owned();
-        Self { service, why }
-    }
-
-    /// States the reason at the rules of the service that were not judged: none of their other reasons was tried.
-    pub fn explain(&self, rulebook: &Rulebook, record: &mut RunRecord) {
-        for result in &mut record.rules {
-            let rule = rulebook.rules.get(&result.id);
-            let is_unjudged = matches!(
-                result.verdict,
-                Verdict::NotJudged | Verdict::Inconclusive | Verdict::NotApplicable
-            );
-            if is_unjudged && rule.is_some_and(|rule| rule.service == self.service) {
-                result.reason.clone_from(&self.why);
-                result.needs.clear();
-            }
-        }
-    }
-
-    /// A service whose address leads to another server or path.
-    pub fn elsewhere(service: &str, answer: &str) -> Self {
-        let why = format!("the address of {service} leads elsewhere: {answer}");
-        let service = service.to_owned();
-        Self { service, why }
-    }
-}
 
 /// Collects conclusions into a record.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The result of a scenario: its verdict with the reason, and the other facts that the record contains.
 
+use super::concluded::Concluded;
 use super::excerpt;
-use super::record::Concluded;
 use super::stop::{ENDED_BEFORE, Stop};
 use conformant_base::http::Cause;
 use conformant_judge::Judgment;

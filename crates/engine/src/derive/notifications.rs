@@ -130,7 +130,7 @@ fn error(service: &Service, refused: String) -> Option<Vec<Step>> {
 fn hook(name: &str, with: Value) -> Hook {
     Hook {
         hook: name.to_owned(),
-        with: members(&with),
+        with: members(with),
         ..Hook::default()
     }
 }
@@ -138,11 +138,14 @@ fn hook(name: &str, with: Value) -> Hook {
 fn call(name: &str, with: Value) -> Call {
     Call {
         call: name.to_owned(),
-        with: members(&with),
+        with: members(with),
         ..either()
     }
 }
 
-fn members(value: &Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
+fn members(value: Value) -> Map<String, Value> {
+    let Value::Object(members) = value else {
+        return Map::new();
+    };
+    members
 }

@@ -2,8 +2,9 @@
 
 use super::format::EvidenceRecord;
 use super::reader::Reader;
+use crate::concluded::Concluded;
 use crate::plan::{self, Selection};
-use crate::record::{Concluded, Recorder};
+use crate::record::Recorder;
 use crate::summary::summarize;
 use crate::{Planned, body};
 use conformant_base::redact::{REDACTED, is_secret_header};
