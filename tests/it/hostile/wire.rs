@@ -22,8 +22,8 @@ pub(crate) enum Due {
     Cause(&'static [&'static str]),
     /// It breaks the contract: exit 1, and the report states how.
     Fails(&'static str),
-    /// Nothing was judged or reported: exit 4, with the reason.
-    Nothing(&'static str),
+    /// Its rate limit or gateway answers everything: exit 3, with the status.
+    Unserved(&'static str),
     /// Unusual, but valid: exit 0.
     Fine,
 }
@@ -61,7 +61,7 @@ const UNTIL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n
 /// Everything that a target can do with a request for the list of flows.
 #[expect(clippy::too_many_lines, reason = "a table of answers")]
 fn rows() -> Vec<Row> {
-    use Due::{Cause, Fails, Fine, Nothing};
+    use Due::{Cause, Fails, Fine, Unserved};
     let body = only_page("http://127.0.0.1").to_string();
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let one_by_one: String = body.chars().map(|c| chunk(&c.to_string())).collect();
@@ -230,12 +230,21 @@ fn rows() -> Vec<Row> {
                 "Retry-After: 99999999999\r\n",
                 "",
             )),
-            Nothing("rate limited (429)"),
+            Unserved("status 429"),
+        ),
+        row(
+            "500",
+            send(answer(
+                "500 Internal Server Error",
+                "Retry-After: -1\r\n",
+                "",
+            )),
+            Fails("status 500"),
         ),
         row(
             "503",
             send(answer("503 Service Unavailable", "Retry-After: -1\r\n", "")),
-            Fails("status 503"),
+            Unserved("status 503"),
         ),
         // Framing.
         row(
@@ -376,7 +385,7 @@ pub(crate) fn check(name: &str, judged: &Judged, due: Due) {
     let (exit, words): (i32, &[&str]) = match due {
         Due::Cause(words) => (3, words),
         Due::Fails(ref word) => (1, std::slice::from_ref(word)),
-        Due::Nothing(ref word) => (4, std::slice::from_ref(word)),
+        Due::Unserved(ref word) => (3, std::slice::from_ref(word)),
         Due::Fine => (0, &[""]),
     };
     assert_eq!(
@@ -444,7 +453,7 @@ fn targets_that_misbehave_from_the_first_request() {
 fn targets_that_misbehave_from_the_third_request() {
     let mut rows = rows();
     // Valid for one page, but not for a page of this walk.
-    rows.retain(|row| !matches!(row.due, Due::Fine | Due::Nothing(_)));
+    rows.retain(|row| !matches!(row.due, Due::Fine | Due::Unserved(_)));
     let every_third: Vec<Row> = rows.into_iter().step_by(3).collect();
     each(&one_in(3, every_third), |row| {
         let target = hostile_from(3, row.acts.clone());
