@@ -276,6 +276,18 @@ fn an_unexpected_answer_masks_the_later_steps() {
 }
 
 #[test]
+fn a_hook_is_not_called_with_null_for_a_required_argument() {
+    let steps = json!([
+        {"call": "create-service", "with": {"FriendlyName": "one"}, "capture": "service"},
+        {"hook": "configure_service", "with": {"service_sid": "${service.pre_webhook_url}"}},
+    ]);
+    let ScenarioOutcome { evidence, stop, .. } = run_steps(&steps, None);
+    let why = "no answer so far contains `service_sid`, which the hook configure_service needs";
+    assert_eq!(stop, Some(Stop::Inconclusive(why.to_owned())));
+    assert!(evidence.events.iter().all(|e| !matches!(e, Event::Hook(_))));
+}
+
+#[test]
 fn links_hooks_and_callbacks_are_events_in_order() {
     let steps = json!([
         {"listen": "inbox"},

@@ -93,7 +93,7 @@ pub(super) fn scenario(service: &str, name: &str, steps: Vec<Step>) -> Scenario 
     }
 }
 
-/// Whether the captures of each step precede it, and each path is complete.
+/// Whether the captures of each step precede it, each path is complete, and each hook has its required arguments.
 pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> bool {
     let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
     are_sound(rulebook, service, &scenario.steps, &mut known)
@@ -126,7 +126,10 @@ fn are_sound(
             .iter()
             .flat_map(|o| &o.parameters)
             .filter(|p| p.place == ParameterLocation::Path);
-        let is_whole = path.all(|p| step.with().is_some_and(|with| with.contains_key(&p.name)));
+        let has = |name: &String| step.with().is_some_and(|with| with.contains_key(name));
+        let hook = step.hook().and_then(|name| rulebook.index.hook(name));
+        let mut required = hook.into_iter().flat_map(|hook| &hook.required);
+        let is_whole = path.all(|p| has(&p.name)) && required.all(has);
         known.extend(brought(rulebook, service, step));
         is_known && is_whole
     })
@@ -295,6 +298,23 @@ fn pruned(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conformant_rulebook::step::Hook;
+
+    #[test]
+    fn a_hook_without_a_required_argument_is_not_sound() {
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let flow = &rulebook.services["flow"];
+        let sound = |with: Value| {
+            let hook = Hook {
+                hook: "end_execution".to_owned(),
+                with: with.as_object().cloned().unwrap_or_default(),
+                ..Hook::default()
+            };
+            is_sound(&rulebook, flow, &scenario("flow", "one", vec![hook.into()]))
+        };
+        assert!(sound(json!({"flow_sid": "a", "execution_sid": "b"})));
+        assert!(!sound(json!({"flow_sid": "a"})));
+    }
 
     #[test]
     fn scenario_files_keep_every_character_of_a_text() {

@@ -15,7 +15,7 @@ use conformant_rulebook::hooks;
 use conformant_rulebook::scenario::{Credentials, HappyPath};
 use conformant_rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
 use conformant_rulebook::{
-    Action, Operation, ParameterLocation, Rulebook, Service, interpolations,
+    Action, Operation, ParameterLocation, Place, Rulebook, Service, interpolations, types,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
@@ -93,18 +93,7 @@ pub(super) fn random_sequence(
                 || (!operation.does.writes() && operation.method == "GET" && happy.setup.is_empty())
         })
         .collect();
-    let mut sequence = RandomSequence {
-        rulebook,
-        service,
-        prepared: Vec::new(),
-        named: BTreeSet::new(),
-        setup_steps: Vec::new(),
-        steps: Vec::new(),
-        is_changed: false,
-        created_count: 0,
-        is_behind_a_case: !case.is_empty(),
-        called: BTreeSet::new(),
-    };
+    let mut sequence = RandomSequence::of(rulebook, service);
     sequence.begin_with(case);
     let (least, most) = DRAWS;
     let beginning = case.iter().find(|step| step.setup);
@@ -274,12 +263,28 @@ struct RandomSequence<'a> {
     called: BTreeSet<String>,
 }
 
-impl RandomSequence<'_> {
+impl<'a> RandomSequence<'a> {
+    const fn of(rulebook: &'a Rulebook, service: &'a Service) -> Self {
+        Self {
+            rulebook,
+            service,
+            prepared: Vec::new(),
+            named: BTreeSet::new(),
+            setup_steps: Vec::new(),
+            steps: Vec::new(),
+            is_changed: false,
+            created_count: 0,
+            is_behind_a_case: false,
+            called: BTreeSet::new(),
+        }
+    }
+
     /// Begins with a case. Its captures exist, and later requests have no expectations.
     fn begin_with(&mut self, case: &[Step]) {
         if case.is_empty() {
             return;
         }
+        self.is_behind_a_case = true;
         for step in expand(self.rulebook, self.service, case, &Map::new(), 0) {
             let call = step.operation().and_then(|call| call.rsplit('/').next());
             self.called.extend(call.map(str::to_owned));
@@ -631,19 +636,20 @@ impl RandomSequence<'_> {
                 if is_key && properties.get("sid").is_some() {
                     return Some(format!("${{{name}.sid}}"));
                 }
-                if properties.get(argument).is_some() {
+                // A member that may be null cannot stand for a required argument.
+                let whole = Place::root(&shown.schema).always();
+                let has = |pointer: &str| {
+                    let place = whole.clone().at(pointer);
+                    !place.is_empty() && place.possible_types() & types::NULL == 0
+                };
+                if has(&format!("/{argument}")) {
                     return Some(format!("${{{name}.{argument}}}"));
                 }
                 // D1 wraps each resource in a member.
-                let members = properties.as_object()?.iter();
-                let mut inside = members.filter(|(_, inner)| {
-                    inner
-                        .get("properties")
-                        .is_some_and(|p| p.get(argument).is_some())
-                });
-                inside
-                    .next()
-                    .map(|(member, _)| format!("${{{name}.{member}.{argument}}}"))
+                let mut members = properties.as_object()?.keys();
+                members
+                    .find(|member| has(&format!("/{member}/{argument}")))
+                    .map(|member| format!("${{{name}.{member}.{argument}}}"))
             })?;
             with.insert(argument.clone(), Value::String(value));
         }
@@ -677,5 +683,23 @@ mod tests {
         };
         assert!(has_hook_on(0, "${made-10"));
         assert!(has_hook_on(1, "${made-1."));
+    }
+
+    #[test]
+    fn no_hook_needs_a_member_that_may_be_null() {
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let chat = &rulebook.services["chat"];
+        let sequence = RandomSequence::of(&rulebook, chat);
+        let publish = rulebook.index.hook("publish_flow").expect("it is a hook");
+        let of = |kind: &str| {
+            let captured = [("made".to_owned(), kind.to_owned())];
+            let step = sequence.of_captures(publish, &captured)?;
+            Some(json!(step.with()?))
+        };
+        assert_eq!(
+            of("flow/execution"),
+            Some(json!({"flow_sid": "${made.flow_sid}"}))
+        );
+        assert_eq!(of("chat/webhook"), None);
     }
 }

@@ -15,8 +15,7 @@ impl Runner<'_> {
         if !self.session.has_hook(name) {
             return Err(Stop::NotApplicable(format!("hook missing: {name}")));
         }
-        self.provide(&step.with)?;
-        let arguments = Value::Object(self.scope.fill_map(&step.with)?);
+        let arguments = self.hook_arguments(step)?;
         let taint = self.scope.take_taint();
         let mut hooks = Vec::new();
         let done = provision::hook(self.session, self.step, name, arguments, &mut hooks);
@@ -33,6 +32,22 @@ impl Runner<'_> {
             self.keep_event_payloads(&result);
         }
         self.finish((step.capture.as_ref(), &step.expect), result, None, None)
+    }
+
+    /// The arguments of a hook. A null in place of a required one is a value that no answer contained, so that the hook cannot
+    /// be called.
+    pub(super) fn hook_arguments(&mut self, step: &Hook) -> Result<Value, Stop> {
+        self.provide(&step.with)?;
+        let arguments = self.scope.fill_map(&step.with)?;
+        let known = self.rulebook.index.hook(&step.hook);
+        let mut required = known.into_iter().flat_map(|hook| &hook.required);
+        match required.find(|name| arguments.get(name.as_str()).is_some_and(Value::is_null)) {
+            None => Ok(Value::Object(arguments)),
+            Some(name) => Err(Stop::Inconclusive(format!(
+                "no answer so far contains `{name}`, which the hook {} needs",
+                step.hook
+            ))),
+        }
     }
 
     /// Collects again while events of a sent message are missing, because the documents do not state how soon events can be

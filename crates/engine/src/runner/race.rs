@@ -178,8 +178,7 @@ impl<'a> Runner<'a> {
                 if !self.session.has_hook(&hook.hook) {
                     return Err(Stop::NotApplicable(format!("hook missing: {}", hook.hook)));
                 }
-                self.provide(&hook.with)?;
-                let arguments = Value::Object(self.scope.fill_map(&hook.with)?);
+                let arguments = self.hook_arguments(hook)?;
                 match self.scope.take_taint() {
                     Some(rule) => Err(Stop::Masked(rule)),
                     None => Ok(Ready::Hook {
