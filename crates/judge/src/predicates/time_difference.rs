@@ -5,6 +5,8 @@ use crate::compare::instant;
 use crate::evidence::Evidence;
 use crate::predicate::of_payload;
 use conformant_base::clock;
+use conformant_rulebook::Action;
+use std::collections::BTreeSet;
 
 /// Seconds by which clocks may differ where a time is compared with now (D1: clocks are to be kept
 /// in sync, which no clock is to the second).
@@ -22,7 +24,8 @@ pub struct TimeDifference {
     after: Option<String>,
     /// How long.
     seconds: u64,
-    /// Parameters of a restored backup, which may set a time. With them, only resources are judged whose creation was seen.
+    /// Parameters of a restored backup, which may set a time. Resources of a type that is created with one of them are judged
+    /// only if their creation was seen.
     #[serde(default)]
     unless: Vec<String>,
 }
@@ -146,6 +149,14 @@ impl Predicate for TimeDifference {
             });
             dates(&["chat/channel"], &["DateUpdated"]).answered("create-channel", sent, channel)
         };
+        let of_an_unseen = |kind: &str, operation: &str, key: &str| {
+            let shown = json!({
+                "sid": sid(key, "1"), "service_sid": sid("IS", "1"), "date_created": "2026-01-31T10:20:30Z",
+                "date_updated": "2026-01-31T10:20:28Z",
+            });
+            let sent = json!({"ServiceSid": sid("IS", "1"), "Sid": sid(key, "1")});
+            dates(&[kind], &["DateUpdated"]).answered(operation, sent, shown)
+        };
         vec![
             lifetime.payload(kind, token(100, 1000)).passes(),
             lifetime
@@ -158,6 +169,8 @@ impl Predicate for TimeDifference {
             of_a_role("2026-01-31T10:20:28Z").fails("/date_created"),
             of_a_channel(json!({"DateUpdated": "2020-01-03T03:04:05Z"})).not_judged(),
             of_a_channel(json!({})).fails("/date_created"),
+            of_an_unseen("chat/binding", "fetch-binding", "BS").fails("/date_created"),
+            of_an_unseen("chat/member", "fetch-member", "MB").not_judged(),
             fresh.now(at(905)).passes(),
             fresh.now(at(906)).fails("/claims/exp"),
             fresh.not_judged(),
@@ -174,14 +187,23 @@ impl TimeDifference {
             return shown.collect();
         }
         let history = &context.history;
+        let services = context.rulebook.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let restoring = operations.filter(|operation| {
+            let mut parameters = operation.parameters.iter();
+            let is_unless = |name: &String| self.unless.contains(name);
+            operation.does == Action::Makes && parameters.any(|p| is_unless(&p.name))
+        });
+        let restored: BTreeSet<&str> = restoring.filter_map(|o| o.response.as_deref()).collect();
         let resources = history.resources.iter().filter(|(_, resource)| {
-            let made = resource
-                .made
-                .and_then(|made| history.writes[made].exchange());
-            made.is_some_and(|index| {
-                let sent = &context.seen[index].exchange.sent;
-                !self.unless.iter().any(|name| sent.contains_key(name))
-            })
+            let made = resource.made;
+            match made.and_then(|made| history.writes[made].exchange()) {
+                Some(index) => {
+                    let sent = &context.seen[index].exchange.sent;
+                    !self.unless.iter().any(|name| sent.contains_key(name))
+                }
+                None => !restored.contains(resource.kind),
+            }
         });
         let observations = resources.flat_map(|(_, resource)| &resource.observations);
         let shown = observations.filter(|shown| kinds.iter().any(|kind| kind == shown.shown_type));
