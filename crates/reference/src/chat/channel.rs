@@ -47,6 +47,8 @@ pub(super) struct Channel {
     pub(super) webhooks: Table<Webhook>,
     /// Number of former members.
     pub(super) left: usize,
+    /// Fault: former members who return when another user joins.
+    pub(super) leavers: Vec<Member>,
     /// Number of messages that a fault did not count.
     pub(super) uncounted: usize,
     /// Number of refused webhooks, for a fault.
@@ -240,6 +242,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         invites: Table::default(),
         webhooks: Table::default(),
         left: 0,
+        leavers: Vec::new(),
         uncounted: 0,
         refused_webhooks: 0,
         refused: 0,

@@ -149,12 +149,19 @@ pub(super) fn join(
         before: None,
     };
     let sid = member.sid.clone();
-    service
+    let channel = service
         .channels
         .by_sid_mut(channel_sid)
-        .expect("the channel was found above")
-        .members
-        .insert(sid.clone(), Some(&name), member);
+        .expect("the channel was found above");
+    for leaver in std::mem::take(&mut channel.leavers) {
+        if leaver.user_sid != member.user_sid {
+            let name = user::name_of(core, &leaver.identity).into_owned();
+            channel
+                .members
+                .insert(leaver.sid.clone(), Some(&name), leaver);
+        }
+    }
+    channel.members.insert(sid.clone(), Some(&name), member);
     Ok(sid)
 }
 
@@ -359,7 +366,9 @@ pub(super) fn leave_by_hand(
         if core.fails(Fault::ChatLeftMemberListed) {
             channel.members.forget(&sid);
         } else {
-            channel.members.remove(&sid);
+            let removed = channel.members.remove(&sid);
+            let returns = core.fails(Fault::ChatLeaverReturnsWithAnother);
+            channel.leavers.extend(removed.filter(|_| returns));
         }
         channel.left += 1;
         if channel.members.len() > 0 && core.fails(Fault::ChatLeavingTakesOthers) {

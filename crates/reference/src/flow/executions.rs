@@ -89,6 +89,11 @@ impl Flow {
         if !core.fails(Fault::FlowExecutionNotStored) {
             let flow = self.flow_mut(&flow_sid)?;
             flow.executions.truncate(kept);
+            if core.fails(Fault::FlowEndedReturnsWithAnother) {
+                let ended = flow.executions.iter_mut();
+                let others = ended.filter(|other| other.to != execution.to);
+                others.for_each(|other| other.ended = false);
+            }
             if core.fails(Fault::FlowExecutionMadeTwice) {
                 let sid = core.sid("FN");
                 let mut twin = execution.clone();
