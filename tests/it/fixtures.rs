@@ -11,7 +11,7 @@
 use crate::program::{Folder, ended, is_campaign, root, run};
 use conformant_fixtures::{Entry, Filing, Manifest, Set, Wanted};
 use conformant_judge::{Need, predicate_of};
-use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_rulebook::{AppliesTo, Origin, Rule, Rulebook};
 use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::fs;
@@ -97,8 +97,14 @@ fn is_of_payload(rule: &Rule) -> bool {
     match &rule.origin {
         Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
         Origin::Written(written) => {
-            let by_itself = predicate_of(rule).is_some_and(|p| p.needs().contains(&Need::Document));
-            by_itself && written.kind().is_some()
+            let predicate = predicate_of(rule);
+            let by_itself = predicate.is_some_and(|p| p.needs().contains(&Need::Document));
+            // Fixtures are of one type each; a rule about several is broken by faults of the reference.
+            let is_of_several = predicate.is_some_and(|p| {
+                let applies_to = p.applies_to();
+                matches!(applies_to, AppliesTo::Kinds(kinds) if kinds.len() > 1)
+            });
+            by_itself && written.kind().is_some() && !is_of_several
         }
         Origin::Operation { .. }
         | Origin::Parameter { .. }

@@ -2,6 +2,7 @@
 
 use super::check::AppliesTo;
 use super::model::Rule;
+use conformant_record::{Basis, Level};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Index;
@@ -50,10 +51,13 @@ impl Order {
         let written = rules.iter().enumerate();
         let written = written.filter_map(|(at, rule)| {
             let check = rule.check()?;
-            Some((check.order, at, check))
+            // A warning that is only inferred hides no failure at its place. Others say how a place is to be read.
+            let is_inferred = rule.level == Level::Should && rule.basis == Basis::Inferred;
+            let rank = (is_inferred, check.order, at);
+            Some((rank, at, check))
         });
         let mut written: Vec<_> = written.collect();
-        written.sort_by_key(|(order, at, _)| (*order, *at));
+        written.sort_by_key(|(rank, ..)| *rank);
         let mut order = Self::default();
         for (place, (_, at, check)) in written.into_iter().enumerate() {
             let rule = &rules[at];

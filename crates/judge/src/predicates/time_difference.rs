@@ -100,12 +100,12 @@ impl Predicate for TimeDifference {
             let is_later = apart > self.seconds as f64 + skew;
             let fact = is_later.then(|| {
                 let from = self.after.as_deref().unwrap_or("now");
-                let to = self.at.as_deref().unwrap_or("now");
-                Fact::new(
-                    "too-late",
-                    format!("{to} at most {} s after {from}", self.seconds),
-                    format!("{apart} s after it"),
-                )
+                let expected = format!("at most {} s after {from}", self.seconds);
+                let expected = match &self.at {
+                    Some(_) => expected,
+                    None => format!("now {expected}"),
+                };
+                Fact::new("too-late", expected, format!("{apart} s after it"))
             });
             verdicts.conclude(rule, sites, fact);
         }
