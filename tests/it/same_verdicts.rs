@@ -20,11 +20,10 @@ fn selection() -> Selection {
         selection.services = vec!["flow".to_owned()];
         if !is_campaign() {
             selection.filters = [
-                "flow/read-flows/*page*",
-                "flow/executions/ended*",
-                "flow/executions/one-*",
+                "flow/read-flows/*page",
+                "flow/read-flows/page-urls",
                 "flow/executions/walk",
-                "flow/steps/*",
+                "flow/steps/s*",
             ]
             .map(str::to_owned)
             .into();

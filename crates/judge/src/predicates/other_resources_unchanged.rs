@@ -97,7 +97,7 @@ impl Predicate for OtherResourcesUnchanged {
         };
         let of_invite = in_channel(json!({"Sid": sid("IN", "1")}));
         vec![
-            // Who joins may use up an invitation, under whatever name.
+            // Joining may use up an invitation, whatever user name it was for.
             invited("chat/create-member")
                 .answered("create-member", of_ann.clone(), member("1", "b"))
                 .refused("fetch-invite", of_invite.clone())
