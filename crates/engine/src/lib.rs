@@ -28,6 +28,7 @@ mod scheduler;
 pub mod session;
 pub mod sessions;
 pub mod settings;
+mod shown_steps;
 mod stop;
 mod summary;
 mod template;

@@ -1,8 +1,8 @@
 //! The result of a scenario: its verdict with the reason, and the other facts that the record contains.
 
 use super::concluded::Concluded;
-use super::excerpt;
 use super::stop::{ENDED_BEFORE, Stop};
+use super::{excerpt, shown_steps};
 use conformant_base::http::Cause;
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
@@ -54,8 +54,8 @@ pub(super) fn summarize(
         shown,
         ..concluded
     };
-    if let Some(scenario) = scenario.filter(|_| excerpt::has_steps(concluded.result.verdict)) {
-        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgment);
+    if let Some(scenario) = scenario.filter(|_| shown_steps::has_steps(concluded.result.verdict)) {
+        concluded.result.steps = shown_steps::steps(scenario, evidence, &concluded.judgment);
     }
     concluded
 }
