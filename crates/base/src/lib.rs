@@ -4,6 +4,7 @@
 //! Knows no rulebook, no service and no report.
 
 pub mod clock;
+pub mod diff;
 pub mod failpoint;
 pub mod files;
 pub mod http;
@@ -14,5 +15,6 @@ pub mod page;
 pub mod parallel;
 pub mod picture;
 pub mod redact;
+pub mod size;
 pub mod source;
 pub mod text;

@@ -1,31 +1,20 @@
-//! Escapes untrusted text for display; also excerpts, unified diffs, safe JSON, globs and sizes.
+//! Escapes untrusted text for display; also excerpts, safe and canonical JSON, words and globs.
 //!
 //! Knows no report format and no terminal. Text from a target, a file or a callback must pass through
 //! [`escape`] or [`escape_line`] first. Markup is up to the format.
 
+use crate::diff::diff_ops;
 use memchr::memmem;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
-use similar::algorithms::{Capture, Compact, Replace, myers};
-use similar::udiff::UnifiedHunkHeader;
-use similar::{ChangeTag, DiffOp, diff_ratio, group_diff_ops};
+use similar::diff_ratio;
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::io;
-use std::str::FromStr;
 
 /// Marks the cut of an excerpt. The redactor looks for partial secrets before it.
 pub const CUT: char = '…';
-
-/// Lines in a diff.
-pub const DIFF_LINES_MAX: usize = 200;
-/// Bytes in a diff.
-pub const DIFF_BYTES_MAX: usize = 64 * 1024;
-/// Lines of each side that are compared, from the first difference.
-const COMPARED_LINES_MAX: usize = 2_000;
-/// Bytes of one diff line.
-const DIFF_LINE_BYTES_MAX: usize = 2_000;
 
 /// Makes every character visible that could deceive a terminal, a CI log or a reader.
 ///
@@ -201,13 +190,6 @@ fn characters(word: &str) -> Vec<&str> {
     ends.map(|(from, to)| &word[from..to]).collect()
 }
 
-/// Edit operations between two lists. One algorithm on one list type keeps the compiled code small.
-pub fn diff_ops(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
-    let Ok(()) = myers::diff(&mut hook, old, 0..old.len(), new, 0..new.len());
-    hook.into_inner().into_inner().into_ops()
-}
-
 /// Prints JSON for comparison: two blanks per level, sorted keys, numbers as spelled.
 pub fn canonical_json(value: &Value) -> String {
     let mut out = String::new();
@@ -265,85 +247,6 @@ pub fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
         write!(out, "{byte:02x}").expect("writing to a String succeeds");
         out
     })
-}
-
-/// An escaped unified diff of at most [`DIFF_LINES_MAX`] lines and [`DIFF_BYTES_MAX`] bytes, then
-/// "N more lines"; empty if the texts are equal.
-///
-/// Bounded by compared lines, not by time: the same texts give the same bytes on any machine.
-pub fn unified_diff(expected: &str, actual: &str) -> String {
-    if expected == actual {
-        return String::new();
-    }
-    let (old, new) = (escape(expected), escape(actual));
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let from = same.saturating_sub(3);
-    let left_out = old
-        .len()
-        .max(new.len())
-        .saturating_sub(from + COMPARED_LINES_MAX);
-    let lines = diff_lines(window(&old, from), window(&new, from), from);
-    capped(&lines, left_out)
-}
-
-fn window<'a, 'b>(lines: &'a [&'b str], from: usize) -> &'a [&'b str] {
-    let from = from.min(lines.len());
-    &lines[from..lines.len().min(from + COMPARED_LINES_MAX)]
-}
-
-fn diff_lines(old: &[&str], new: &[&str], skipped: usize) -> Vec<String> {
-    let mut lines = vec!["--- expected".to_owned(), "+++ actual".to_owned()];
-    for group in group_diff_ops(diff_ops(old, new), 3) {
-        lines.push(shifted_header(&group, skipped));
-        for change in group.iter().flat_map(|op| op.iter_changes(old, new)) {
-            let sign = match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            };
-            lines.push(format!(
-                "{sign}{}",
-                excerpt(change.value(), DIFF_LINE_BYTES_MAX)
-            ));
-        }
-    }
-    lines
-}
-
-/// The `@@` line, counted in the whole texts.
-fn shifted_header(group: &[DiffOp], skipped: usize) -> String {
-    let shifted: Vec<_> = group
-        .iter()
-        .map(|op| {
-            let (old, new) = (op.old_range(), op.new_range());
-            DiffOp::Replace {
-                old_index: old.start + skipped,
-                old_len: old.len(),
-                new_index: new.start + skipped,
-                new_len: new.len(),
-            }
-        })
-        .collect();
-    UnifiedHunkHeader::new(&shifted).to_string()
-}
-
-fn capped(lines: &[String], left_out: usize) -> String {
-    let mut out = String::new();
-    let mut shown = 0;
-    for line in lines.iter().take(DIFF_LINES_MAX) {
-        if out.len() + line.len() >= DIFF_BYTES_MAX {
-            break;
-        }
-        out.push_str(line);
-        out.push('\n');
-        shown += 1;
-    }
-    let more = lines.len() - shown + left_out;
-    if more > 0 {
-        writeln!(out, "{CUT} {more} more lines").expect("writing to a String succeeds");
-    }
-    out
 }
 
 /// Pretty JSON that decodes to exactly the given value and is harmless in a terminal or log:
@@ -475,38 +378,6 @@ pub fn glob(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A number of bytes, printed as `8 MiB`, `64 KiB`, `1000 B`; parsed with or without the blank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size(pub u64);
-
-/// Units, largest first.
-const UNITS: [(&str, u64); 3] = [("MiB", 1024 * 1024), ("KiB", 1024), ("B", 1)];
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(bytes) = *self;
-        let whole = |(_, unit): &&(&str, u64)| bytes >= *unit && bytes.is_multiple_of(*unit);
-        let (name, unit) = UNITS.iter().find(whole).unwrap_or(&("B", 1));
-        write!(f, "{} {name}", bytes / unit)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid size: expected a number and a unit, such as `512KiB` or `8MiB`")]
-pub struct InvalidSize;
-
-impl FromStr for Size {
-    type Err = InvalidSize;
-
-    fn from_str(text: &str) -> Result<Self, InvalidSize> {
-        let read = |(name, unit): &(&str, u64)| {
-            let number: u64 = text.strip_suffix(name)?.trim().parse().ok()?;
-            number.checked_mul(*unit)
-        };
-        UNITS.iter().find_map(read).map(Self).ok_or(InvalidSize)
-    }
-}
-
 /// `1 rule`, `2 rules`.
 pub fn count(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
@@ -598,37 +469,6 @@ mod tests {
     }
 
     #[test]
-    fn diffs_are_unified_and_count_lines_of_the_whole() {
-        let lines = |last: &str| {
-            let mut all: Vec<String> = (1..20).map(|n| n.to_string()).collect();
-            all.push(last.to_owned());
-            all.join("\n")
-        };
-        assert_eq!(
-            unified_diff(&lines("x"), &lines("\u{1b}y")),
-            "--- expected\n+++ actual\n@@ -17,4 +17,4 @@\n 17\n 18\n 19\n-x\n+\\x1by\n"
-        );
-        assert_eq!(unified_diff("a", "a"), "");
-    }
-
-    #[test]
-    fn long_diffs_end_with_how_much_more_there_is() {
-        let numbered = |letter| {
-            let lines: Vec<_> = (0..100_000).map(|n| format!("{letter}{n}\n")).collect();
-            lines.concat()
-        };
-        let diff = unified_diff(&numbered('a'), &numbered('b'));
-        assert_eq!(diff.lines().count(), DIFF_LINES_MAX + 1);
-        assert!(
-            diff.ends_with("… 101803 more lines\n"),
-            "{:?}",
-            diff.lines().last()
-        );
-        let diff = unified_diff(&"x".repeat(100_000), &"y".repeat(100_000));
-        assert!(diff.len() < 5_000, "{}", diff.len());
-    }
-
-    #[test]
     fn the_likely_word_is_proposed() {
         assert_eq!(
             did_you_mean("juint", &["json", "junit", "tap"]),
@@ -668,13 +508,6 @@ mod tests {
             prop_assert!(!safe.trim_end().contains(is_deceptive));
             prop_assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), text);
         }
-
-        #[test]
-        fn any_two_texts_have_a_bounded_diff(old in ".{0,400}", new in "(\\PC*\n){0,40}") {
-            let diff = unified_diff(&old, &new);
-            prop_assert!(diff.len() <= DIFF_BYTES_MAX + 64);
-            prop_assert_eq!(diff.is_empty(), old == new);
-        }
     }
 
     #[test]
@@ -690,23 +523,6 @@ mod tests {
             ("flow/", "flow/x", true),
         ] {
             assert_eq!(glob(pattern, text), matches, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn a_size_is_read_as_it_is_written() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1000, "1000 B"),
-            (64 << 10, "64 KiB"),
-            (8 << 20, "8 MiB"),
-        ] {
-            assert_eq!(Size(bytes).to_string(), text);
-            assert_eq!(text.parse(), Ok(Size(bytes)));
-        }
-        assert_eq!("512KiB".parse(), Ok(Size(512 << 10)));
-        for text in ["", "8", "MiB", "-1 B", "8 GiB", "99999999999999 MiB"] {
-            assert_eq!(text.parse::<Size>(), Err(InvalidSize), "{text}");
         }
     }
 }

@@ -12,6 +12,7 @@ use super::race;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgment, Verdicts};
+use conformant_base::diff::unified_diff;
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
@@ -397,7 +398,7 @@ impl<'a> Context<'a> {
                 }
             }
             finding.diff = exchange.document().map_or_else(
-                || text::unified_diff(&finding.expected, &finding.actual),
+                || unified_diff(&finding.expected, &finding.actual),
                 |value| field_diff(value, &finding.pointer, &finding.expected),
             );
         }
@@ -543,7 +544,7 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
             members.insert(name.replace("~1", "/").replace("~0", "~"), expected);
         }
     }
-    text::unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
+    unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
 }
 
 /// The largest part of a document around a place that fits into a diff, and the pointer within that part.

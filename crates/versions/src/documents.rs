@@ -5,8 +5,8 @@
 use super::Comparison;
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
+use conformant_base::diff::diff_ops;
 use conformant_base::source::Document;
-use conformant_base::text::diff_ops;
 use conformant_rulebook::trace::{Class, Unit};
 use similar::DiffOp;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use super::addresses::AddressError;
 use super::reach::ReachError;
-use conformant_base::text::InvalidSize;
+use conformant_base::size::InvalidSize;
 use conformant_engine::bearer::BearerError;
 use conformant_net::transport::UrlError;
 use conformant_rulebook::service::ServiceIndex;

@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::reader::Reader;
-use conformant_base::text::{InvalidSize, Size};
+use conformant_base::size::{InvalidSize, Size};
 use std::time::Duration;
 
 impl Reader {

@@ -2,7 +2,7 @@
 //!
 //! Not a verdict. The caller adds a description of what happened.
 
-use crate::text::Size;
+use crate::size::Size;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::convert::Infallible;
 use std::fmt;

@@ -3,7 +3,8 @@
 //! Strict: if two readers could see two lengths there is none. `reading` chooses between length and codings.
 
 use conformant_base::http::Headers;
-use conformant_base::text::{self, Size};
+use conformant_base::size::Size;
+use conformant_base::text;
 
 /// Characters of an untrusted line in a message.
 const SHOWN_CHARS: usize = 60;

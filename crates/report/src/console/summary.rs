@@ -428,7 +428,7 @@ next: conformant explain flow/execution/status
         assert!(
             text == STANDARD_RUN,
             "{}",
-            conformant_base::text::unified_diff(STANDARD_RUN, &text)
+            conformant_base::diff::unified_diff(STANDARD_RUN, &text)
         );
     }
 
