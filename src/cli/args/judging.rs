@@ -407,7 +407,8 @@ pub struct CompareArgs {
     /// Write the difference: text, json or markdown, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
-    /// Exit 1 on any failing finding that the first run does not have, and 4 if the second run ended early or judged too little.
+    /// Exit 1 on any failing finding that the first run does not have, and 4 if the second run ended early or did not judge
+    /// every must-rule that the first one judged.
     #[arg(long)]
     pub fail_on_new: bool,
 }
