@@ -112,7 +112,9 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
         is_of_stored_run: false,
     };
     let mut config = config::read(&args.on, reading)?;
-    config::check_target(args, &config)?;
+    if args.require_target || !args.dry_run {
+        config::check_target(&args.on, args.reference, args.require_target, &config)?;
+    }
     let hooks = args.on.hooks.as_deref().filter(|_| !args.reference);
     config::check_hooks(hooks, args.dry_run, &config)?;
     let is_live = !config.settings.targets.is_empty();

@@ -287,7 +287,7 @@ fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
     // Neither can what the second run did not select. It may select more.
     folder.run(
         0,
-        "run --reference --filter flow/delete-flow/happy --report json=less.json",
+        "run --reference --filter flow/fetch-flow/happy --report json=less.json",
     );
     let (_, err) = folder.run(4, "compare --fail-on-new main.json less.json");
     for expected in [

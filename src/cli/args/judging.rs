@@ -308,6 +308,9 @@ pub struct ProxyArgs {
 pub struct ExploreArgs {
     #[command(flatten)]
     pub on: TargetArgs,
+    /// Explore the built-in reference, whatever the configuration names [default: without a target, unless CI is set].
+    #[arg(long, conflicts_with = "targets")]
+    pub reference: bool,
     /// Explore only this service.
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<String>,

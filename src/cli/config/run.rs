@@ -5,7 +5,7 @@ use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
 use super::file::{ConfigFile, HookEntry};
 use super::reader::{Reader, open};
-use crate::cli::args::{RunArgs, TargetArgs};
+use crate::cli::args::TargetArgs;
 use crate::cli::{Failure, note};
 use conformant_base::http::Request;
 use conformant_engine::sessions::hooks_of_reference;
@@ -58,18 +58,22 @@ pub(in crate::cli) fn is_ci() -> bool {
     environment("CI").is_some_and(|value| !["", "0", "false"].contains(&value.as_str()))
 }
 
-/// Refuses a run that would judge the reference although a target is expected: in CI and with `--require-target`.
-pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<(), Failure> {
-    let is_required = args.require_target || (is_ci() && !args.dry_run);
-    if args.reference || !is_required || !config.settings.targets.is_empty() {
+/// Refuses to judge the reference although a target is expected: in CI, and where a flag asks for a target.
+pub(in crate::cli) fn check_target(
+    args: &TargetArgs,
+    is_reference: bool,
+    is_requested: bool,
+    config: &Config,
+) -> Result<(), Failure> {
+    let why = match (is_requested, is_ci()) {
+        (true, _) => "--require-target is given",
+        (false, true) => "CI is set",
+        (false, false) => return Ok(()),
+    };
+    if is_reference || !config.settings.targets.is_empty() {
         return Ok(());
     }
-    let why = if args.require_target {
-        "--require-target is given"
-    } else {
-        "CI is set"
-    };
-    let found = match super::place::found(args.on.config.as_deref()) {
+    let found = match super::place::found(args.config.as_deref()) {
         Some(path) => format!("{} names none", path.display()),
         None => "there is no conformant.yaml".to_owned(),
     };

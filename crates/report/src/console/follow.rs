@@ -186,7 +186,7 @@ impl<'a> Console<'a> {
 
     fn start(&mut self, scenarios: usize, targets: &BTreeMap<String, String>) {
         self.state.scenarios = scenarios;
-        let target = invocation::target(targets, self.look.is_reference_named);
+        let target = invocation::shown_target(targets, self.look.is_reference_named);
         if !target.is_empty() && self.look.verbosity != Verbosity::Quiet {
             self.write(&format!("target: {}\n", text::escape_line(&target)));
         }
