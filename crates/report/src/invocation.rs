@@ -218,7 +218,7 @@ mod tests {
             let targets = targets
                 .iter()
                 .map(|(name, url)| ((*name).to_owned(), (*url).to_owned()));
-            target(&targets.collect(), false)
+            shown_target(&targets.collect(), false)
         };
         for (targets, expected) in [
             (

@@ -396,13 +396,15 @@ mod tests {
             passed: set(&["a", "b", "c"]),
             warned: set(&["d"]),
             failed: set(&[]),
+            withdrawn: set(&["w"]),
         };
         let found = Tests {
-            passed: set(&["a", "x"]),
+            passed: set(&["a", "w", "x"]),
             warned: set(&["d"]),
             failed: set(&["b", "y"]),
+            withdrawn: set(&[]),
         };
-        assert_eq!(stated.differing(&found), ["b", "c", "y"]);
+        assert_eq!(stated.differing(&found), ["b", "c", "x", "y"]);
         assert_eq!(stated.differing(&stated), [] as [&str; 0]);
         assert_eq!(stated.outcome(true), Outcome::Warned);
         assert_eq!(stated.outcome(false), Outcome::Failed);
