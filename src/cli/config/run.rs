@@ -6,7 +6,7 @@ use super::error::ConfigError;
 use super::file::{ConfigFile, HookEntry};
 use super::reader::{Reader, open};
 use crate::cli::args::TargetArgs;
-use crate::cli::{Failure, note};
+use crate::cli::{Failure, memory, note};
 use conformant_base::http::Request;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
@@ -139,6 +139,8 @@ pub(in crate::cli) struct Reading<'a> {
     pub is_partition: bool,
     /// The targets are those of a stored run, so that unused variables need no hint.
     pub is_of_stored_run: bool,
+    /// With targets, the process starts again with settings for many threads, before anything is printed.
+    pub is_run: bool,
     /// The time limit of the run, in place of that of the file.
     pub run_max: Option<&'a str>,
 }
@@ -153,6 +155,9 @@ pub(in crate::cli) fn read(args: &TargetArgs, how: Reading<'_>) -> Result<Config
     let config = reader.resolve(file, args, how);
     if config.settings.targets.is_empty() && !how.is_reference && !how.is_of_stored_run {
         reader.hint_at_variables();
+    }
+    if how.is_run && !config.settings.targets.is_empty() {
+        memory::share_between_threads();
     }
     let secrets = reader.finish()?;
     Ok(Config { secrets, ..config })
@@ -252,9 +257,8 @@ impl Reader {
         // A hook with an address of its own in the file stays; `init` writes commands that are stubs.
         let is_replaced = |entry: &HookEntry| args.hooks.is_some() && entry.http.is_none();
         if file.hooks.values().any(is_replaced) {
-            note(
-                "the commands of hooks in the configuration file are not used, because --hooks is given",
-            );
+            let unused = "the commands of hooks in the configuration file are not used, because --hooks is given";
+            self.warnings.push(unused.to_owned());
         }
         let mut probes = BTreeMap::new();
         let hooks = file.hooks.into_iter();
