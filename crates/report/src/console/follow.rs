@@ -320,7 +320,7 @@ impl Consumer for Console<'_> {
 
 /// The first parts of a status line, as far as they fit.
 fn whole_parts(line: &str) -> String {
-    const LINE_MAX: usize = 130;
+    const LINE_MAX: usize = 140;
     let mut parts: Vec<&str> = line.split(" · ").collect();
     while parts.len() > 1 && parts.join(" · ").chars().count() > LINE_MAX {
         parts.pop();

@@ -354,17 +354,15 @@ fn is_sign(cause: &Cause) -> bool {
 
 /// Why a service without any answer so far cannot be reached. A part of an answer shows that it can.
 fn why_unreached(fault: &SendFault) -> Option<String> {
-    match &fault.cause {
-        cause if cause.is_unreachable() || *cause == Cause::Tls => Some(fault.detail.clone()),
-        cause @ (Cause::WriteTimeout { .. }
-        | Cause::FirstByteTimeout
-        | Cause::Reset
-        | Cause::EmptyResponse) => Some(format!(
-            "it answered no request ({cause}: {})",
-            fault.detail
-        )),
-        _ => None,
+    let cause = &fault.cause;
+    if cause.is_unreachable() || *cause == Cause::Tls {
+        return Some(fault.detail.clone());
     }
+    let is_silent = matches!(
+        cause,
+        Cause::WriteTimeout { .. } | Cause::FirstByteTimeout | Cause::Reset | Cause::EmptyResponse
+    );
+    is_silent.then(|| format!("it answered no request ({cause}: {})", fault.detail))
 }
 
 /// The sign that is in the answer of a gateway, and how long it must last.
