@@ -11,11 +11,12 @@ use conformant_engine::sessions::Offline;
 use conformant_explore::{
     Budget, Certainty, Coverage, ExploreOptions, Explored, Explorer, Progress, Shrunk, file_of,
 };
-use conformant_record::Level;
+use conformant_record::{Level, REFERENCE};
 use conformant_report::ALIVE_SECONDS;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use indicatif::ProgressBar;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -31,21 +32,30 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     if let Some(folder) = &args.save {
         can_be_written(folder)?;
     }
-    let mut config = config::read(&args.on, Reading::default())?;
-    config::check_hooks(args.on.hooks.as_deref(), false, &config)?;
+    let reading = Reading {
+        is_reference: args.reference,
+        ..Reading::default()
+    };
+    let mut config = config::read(&args.on, reading)?;
+    config::check_target(&args.on, args.reference, false, &config)?;
+    let hooks = args.on.hooks.as_deref().filter(|_| !args.reference);
+    config::check_hooks(hooks, false, &config)?;
     if args.only_safe {
         // Hooks change state, too.
         config.settings.hooks.clear();
     }
     let rulebook = load(&args.on.specs)?;
     config::check_values(&rulebook, &config)?;
+    let redactor = Redactor::new(&config.secrets);
+    let target = redactor
+        .redact(&target_text(&config, args.reference))
+        .into_owned();
+    print(&format!("target: {}\n", text::escape_line(&target)));
     let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
     if !headlines.is_empty() {
         let help = "`conformant doctor` checks every target";
         let why = format!("{}; {help}", headlines.join("\nerror: "));
-        return Err(Failure::Trouble(
-            Redactor::new(&config.secrets).redact(&why).into_owned(),
-        ));
+        return Err(Failure::Trouble(redactor.redact(&why).into_owned()));
     }
     let schemas = Schemas::default();
     let signals = Signals::listen()?;
@@ -75,7 +85,6 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     let explored = watched(&explorer, || {
         explorer.explore(sessions.as_ref(), &signals.interrupted)
     });
-    let redactor = Redactor::new(&config.secrets);
     print(&redactor.redact(&text::escape(&report_text(&explored))));
     let seconds = started.elapsed().as_secs_f64();
     note(&format!(
@@ -86,6 +95,18 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         save(folder, &explored.found, &redactor)?;
     }
     Ok(concluded(&explored, signals.exit()))
+}
+
+/// What is explored, as a run names it.
+fn target_text(config: &Config, is_reference_named: bool) -> String {
+    let targets = config.settings.targets.iter();
+    let mut targets: BTreeMap<String, String> = targets
+        .map(|(service, target)| (service.clone(), target.url.clone()))
+        .collect();
+    if targets.is_empty() {
+        targets.insert(String::new(), REFERENCE.to_owned());
+    }
+    conformant_report::shown_target(&targets, is_reference_named)
 }
 
 /// Reports progress: continuously on a terminal, otherwise as often as a run does.

@@ -421,19 +421,27 @@ fn refuse(error: &clap::Error) {
         .iter()
         .map(|word| text::escape_line(word).into_owned())
         .collect();
-    if given == escaped {
-        // A closed pipe is not an error.
-        let _ = error.print();
-        if let Some(command) = similar_command(error) {
-            note(&format!("did you mean `conformant {command}`?"));
+    if given != escaped {
+        match Cli::try_parse_from(escaped) {
+            Err(again) if again.use_stderr() => note(again.render().to_string().trim_end()),
+            Ok(_) | Err(_) => note(&text::escape_line(&error.render().to_string())),
         }
         return;
     }
-    match Cli::try_parse_from(escaped) {
-        Err(again) if again.use_stderr() => note(again.render().to_string().trim_end()),
-        Ok(_) | Err(_) => note(&text::escape_line(&error.render().to_string())),
+    let shown = error.render().to_string();
+    if shown.contains(NO_NUMBER) {
+        note(shown.replace(NO_NUMBER, "expected a number").trim_end());
+        return;
+    }
+    // A closed pipe is not an error.
+    let _ = error.print();
+    if let Some(command) = similar_command(error) {
+        note(&format!("did you mean `conformant {command}`?"));
     }
 }
+
+/// What the standard library says about a text that is not a number.
+const NO_NUMBER: &str = "invalid digit found in string";
 
 /// The command most similar to an unknown one for which clap has no suggestion.
 fn similar_command(error: &clap::Error) -> Option<String> {

@@ -7,10 +7,10 @@ use super::args::ProxyArgs;
 use super::signals::Signals;
 use super::traffic::Watch;
 use super::{Done, Exit, Failure, config, load, print, reports_of};
-use conformant_base::clock;
+use conformant_base::{clock, text};
 use conformant_check::{Inline, Passed, Surroundings};
 use conformant_judge::evidence::Span;
-use conformant_net::transport::{BaseUrl, Forwarded, Gateway, ServerSettings};
+use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Misdirected, ServerSettings};
 use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -86,10 +86,26 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     }
     // Requests in progress are not waited for.
     drop(passed);
+    let misdirected = gateway.misdirected();
     drop(gateway);
     watch.finish(&reports, &args.output, |exit| {
-        upstreams_seen.concluded(exit)
+        let (exit, errors) = upstreams_seen.concluded(exit);
+        (
+            exit,
+            errors,
+            misdirected.iter().map(misdirected_text).collect(),
+        )
     })
+}
+
+/// Says why requests were not forwarded, which a client may take for an answer of the service.
+fn misdirected_text(misdirected: &Misdirected) -> String {
+    format!(
+        "{} answered by the proxy with 404, such as {}: {}",
+        text::count(misdirected.count, "request"),
+        text::escape_line(&misdirected.first),
+        misdirected.why
+    )
 }
 
 /// How the upstreams answered, by origin.
@@ -121,24 +137,18 @@ impl Seen {
         }
     }
 
-    /// Reports upstreams that were never reached or answered nothing but 401 and 403. Unauthorized requests may be findings
-    /// about the client; then these decide.
+    /// Reports upstreams that were never reached or answered nothing but 401 and 403: they decide, as in a run.
     fn concluded(&self, exit: Exit) -> (Exit, Vec<String>) {
         let (mut concluded, mut lines) = (exit, Vec::new());
         for (origin, answers) in &self.0 {
             if answers.unreachable == answers.all {
-                lines.push(format!(
-                    "error: {origin} cannot be reached: {}",
-                    answers.why
-                ));
+                lines.push(format!("{origin} cannot be reached: {}", answers.why));
                 concluded = Exit::Trouble;
             } else if answers.unauthorized == answers.all {
                 lines.push(format!(
-                    "error: {origin} answered nothing but 401 and 403: the clients of the proxy need credentials that it accepts"
+                    "{origin} answered nothing but 401 and 403: the clients of the proxy need credentials that it accepts"
                 ));
-                if matches!(exit, Exit::Conformant | Exit::NothingJudged) {
-                    concluded = Exit::Trouble;
-                }
+                concluded = Exit::Trouble;
             }
         }
         (concluded, lines)

@@ -10,8 +10,8 @@ use super::output::EarlierReports;
 use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, build, earlier, history, invocation, load_with, memory, note, output,
-    preview, print, reports_about_evidence, require_evidence, today, verify,
+    Done, Exit, Failure, build, earlier, history, invocation, load_with, note, output, preview,
+    print, reports_about_evidence, require_evidence, today, verify,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::redact::Redactor;
@@ -110,9 +110,12 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
         is_partition: args.partition.is_some(),
         run_max: args.global_timeout.as_deref(),
         is_of_stored_run: false,
+        is_run: true,
     };
     let mut config = config::read(&args.on, reading)?;
-    config::check_target(args, &config)?;
+    if args.require_target || !args.dry_run {
+        config::check_target(&args.on, args.reference, args.require_target, &config)?;
+    }
     let hooks = args.on.hooks.as_deref().filter(|_| !args.reference);
     config::check_hooks(hooks, args.dry_run, &config)?;
     let is_live = !config.settings.targets.is_empty();
@@ -121,9 +124,7 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
         None if is_live => config.settings.rounds,
         None => 1,
     };
-    if is_live {
-        memory::share_between_threads();
-    } else if args.timings {
+    if !is_live && args.timings {
         let why = "--timings needs a live target, because time is virtual without one; add --target SERVICE=URL";
         return Err(Failure::Usage(why.to_owned()));
     }

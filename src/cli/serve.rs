@@ -309,7 +309,9 @@ fn judge(
     }
     drop(asked);
     drop(server);
-    watch.finish(&reports, &args.output, |exit| (exit, Vec::new()))
+    watch.finish(&reports, &args.output, |exit| {
+        (exit, Vec::new(), Vec::new())
+    })
 }
 
 fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure> {

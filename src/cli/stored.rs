@@ -7,13 +7,14 @@ use super::{
     Done, Exit, Failure, load, note, output, reports_about_evidence, reports_of, require_evidence,
     today, verify,
 };
-use conformant_base::files;
+use conformant_base::{files, text};
 use conformant_engine::evidence_file::{self, Reader};
 use conformant_engine::{Demands, gate};
 use conformant_record::waivers::Waivers;
 use conformant_record::{Level, RunEvent, RunRecord};
 use conformant_report::{Consumer, Settings};
 use conformant_selftest::known_defects;
+use conformant_versions::RunDifference;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -26,20 +27,32 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     write(&reports, |format| difference.render(format))?;
     let is_new = args.fail_on_new && difference.new.iter().any(|f| f.level == Level::Must);
     let regressed = is_new || difference.regressions().next().is_some();
-    // What was not judged cannot be new.
-    let troubles = [Exit::Usage, Exit::Trouble, Exit::NothingJudged].map(|exit| exit as u8);
-    let is_unusable = !b.complete || b.exit.is_some_and(|exit| troubles.contains(&exit));
     Ok(if regressed {
         Exit::Failed
-    } else if args.fail_on_new && is_unusable {
-        note(&format!(
-            "error: the run {} ended early or judged too little: repeat it",
-            args.b.display()
-        ));
+    } else if args.fail_on_new
+        && let Some(why) = judged_too_little(&difference, &b)
+    {
+        note(&format!("error: {}: {why}", args.b.display()));
         Exit::NothingJudged
     } else {
         Exit::Conformant
     })
+}
+
+/// Why a second run cannot show that nothing is new, and what to do. What was not judged cannot be new.
+fn judged_too_little(difference: &RunDifference, second: &RunRecord) -> Option<String> {
+    let troubles = [Exit::Usage, Exit::Trouble, Exit::NothingJudged].map(|exit| exit as u8);
+    if !second.complete || second.exit.is_some_and(|exit| troubles.contains(&exit)) {
+        return Some("the run ended early or judged too little: repeat it".to_owned());
+    }
+    let lost: Vec<&str> = difference.not_judged_again().collect();
+    let first = lost.first()?;
+    let rules = text::count(lost.len(), "must-rule");
+    Some(format!(
+        "the run judged too little: no result for {rules} that {} judged, such as {first}; run both with the same selection \
+         (--filter, --service), hooks and version",
+        difference.a
+    ))
 }
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {

@@ -51,12 +51,12 @@ impl<'a> Watch<'a> {
     }
 
     /// Judges the rest, writes the reports, and returns the exit code.
-    /// `conclude` may report a target that failed: it returns the exit code and lines to print.
+    /// `conclude` may report a target that failed: it returns the exit code, errors of the record and other lines to print.
     pub(super) fn finish(
         self,
         reports: &[Report],
         how: &OutputArgs,
-        conclude: impl FnOnce(Exit) -> (Exit, Vec<String>),
+        conclude: impl FnOnce(Exit) -> (Exit, Vec<String>, Vec<String>),
     ) -> Done {
         let (seen, foreign) = self.inline.counts();
         let unlisted = self.inline.unlisted();
@@ -67,8 +67,9 @@ impl<'a> Watch<'a> {
         let redactor = &self.secrets.redactor;
         let (exit, lines) =
             stored::conclude(&mut record, how.strict, &[], has_infrastructure_error);
-        let (exit, trouble) = conclude(exit);
+        let (exit, errors, remarks) = conclude(exit);
         record.exit = Some(exit as u8);
+        record.errors.clone_from(&errors);
         output::publish(record, redactor, reports, how)?;
         let named = match self.unknown.as_slice() {
             [] => String::new(),
@@ -85,8 +86,11 @@ impl<'a> Watch<'a> {
                 "{unlisted} further findings are counted with their rules and not listed"
             ));
         }
-        for line in lines.into_iter().chain(trouble) {
-            note(&line);
+        for line in lines.into_iter().chain(remarks) {
+            note(&redactor.redact(&line));
+        }
+        for error in errors {
+            note(&format!("error: {error}"));
         }
         Ok(exit)
     }

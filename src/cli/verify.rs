@@ -12,7 +12,7 @@ use conformant_base::text;
 use conformant_engine::evidence_file::{self, Head, Reader};
 use conformant_record::waivers::Waivers;
 use conformant_record::{EvidenceStamp, Level};
-use conformant_report::statement::{Statement, Tests, target_digest};
+use conformant_report::statement::{Outcome, Statement, Tests, target_digest};
 use conformant_rulebook::Rulebook;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -68,6 +68,12 @@ pub(super) fn verify(args: &VerifyStatementArgs) -> Done {
         tests.failed.len(),
         rulebook.digest()
     ));
+    if statement.outcome() == Outcome::Failed {
+        note(&format!(
+            "{}: the statement is true, and it says that the run failed: the result is FAILED, not a pass",
+            args.statement.display()
+        ));
+    }
     Ok(Exit::Conformant)
 }
 
@@ -107,8 +113,8 @@ fn differences(
             "{rule}: expected {expected} (statement), got {got} (evidence){hint}"
         ));
     }
-    let outcome = found.outcome(record.complete);
-    if statement.outcome() < outcome {
+    let outcome = found.outcome(record.complete).of_exit(statement.exit());
+    if statement.outcome() != outcome {
         let (expected, got) = (statement.outcome().word(), outcome.word());
         problems.push(format!(
             "result: expected {expected} (statement), got {got} (evidence)"

@@ -82,7 +82,8 @@ fn a_secret_header_in_the_file_is_a_warning_and_is_not_printed() {
         "warning: the file contains the secret itself at targets.auth.headers.X-Auth-API-Key; write `${AUTH_API_KEY}` and set AUTH_API_KEY in the environment",
         "warning: the file contains the secret itself at hooks.reset.http.headers.Authorization; write `${RESET_TOKEN}` and set RESET_TOKEN in the environment",
     ] {
-        assert!(err.contains(expected), "{expected} is missing: {err}");
+        let count = err.matches(expected).count();
+        assert_eq!(count, 1, "{expected} {err}");
     }
     assert!(!format!("{out}{err}").contains("hunter"), "{out}{err}");
 }
@@ -244,6 +245,18 @@ fn an_unreachable_or_unauthorized_target_is_the_last_line_and_the_exit_code() {
     let last = err.lines().last().unwrap_or_default();
     assert!(exit == 3 && last.starts_with(unauthorized), "{line}: {err}");
     assert!(!out.contains("FAIL "), "{out}");
+    // A bearer token is sent in place of user name and password.
+    folder.write(
+        "wrong.yaml",
+        wrong.replace("username:", "bearer: \"${WRONG}\", username:"),
+    );
+    let (_, _, err) = ended(folder.command(line).env("WRONG", "a-wrong-password"));
+    for expected in [
+        "nothing but 401 and 403 to the configured bearer token or Authorization header",
+        "username and password are configured too, but not sent",
+    ] {
+        assert!(err.contains(expected), "{err}");
+    }
     let options = format!("--target all={} --hooks http://127.0.0.1:9", served.url);
     let line = format!("run {options} --filter flow/read-flows/beyond-a-page");
     let (_, err) = folder.run(3, &line);

@@ -282,8 +282,27 @@ fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
     );
     // What was not judged cannot be new.
     let (_, err) = folder.run(4, "compare --fail-on-new main.json reports/run.json");
-    let expected = "error: the run reports/run.json ended early or judged too little: repeat it";
+    let expected = "error: reports/run.json: the run ended early or judged too little: repeat it";
     assert!(err.contains(expected), "{err}");
+    // Neither can what the second run did not select. It may select more.
+    folder.run(
+        0,
+        "run --reference --filter flow/fetch-flow/happy --report json=less.json",
+    );
+    let (_, err) = folder.run(4, "compare --fail-on-new main.json less.json");
+    for expected in [
+        "error: less.json: the run judged too little: no result for ",
+        "that main.json judged, such as flow/",
+        "run both with the same selection",
+    ] {
+        assert!(err.contains(expected), "{err}");
+    }
+    folder.run(0, "compare main.json less.json");
+    folder.run(
+        0,
+        "run --reference --filter flow/*/happy --report json=more.json",
+    );
+    folder.run(0, "compare --fail-on-new main.json more.json");
 }
 
 /// Each run takes two of ten phone numbers that the target must not know yet.

@@ -2,6 +2,7 @@
 
 use crate::hostile::command::{Running, conformant};
 use crate::program::{Folder, Served};
+use base64::Engine as _;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -98,32 +99,87 @@ fn an_unreachable_target_is_an_infrastructure_error() {
     assert_eq!(rules(&record), Vec::<String>::new());
 }
 
-#[test]
-fn an_upstream_that_is_never_reached_is_the_last_line_also_after_findings_about_the_client() {
+/// Sends requests without a body through a proxy that ends after the last one; returns exit code, output, errors and record.
+fn proxied(upstream: &str, requests: &[(&str, &str)]) -> (Option<i32>, String, String, Value) {
     let folder = Folder::with_limits();
     let mut command = conformant(&folder);
-    command.args(["proxy", "--upstream", "flow=http://127.0.0.1:9"]);
-    command.args(["--max-exchanges", "1", "--report", "json=proxy.json"]);
+    command.args(["proxy", "--upstream", upstream, "--for", "20s"]);
+    // Those that the proxy answers itself do not count.
+    let forwarded = requests
+        .iter()
+        .filter(|(path, _)| path.starts_with("/flow"))
+        .count();
+    command.args(["--max-exchanges", &forwarded.to_string()]);
+    command.args(["--report", "json=proxy.json"]);
     let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().expect("the program starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
     lines.read_line(&mut line).expect("it says where it is");
-    let address = line.trim().trim_start_matches("listening http://");
-    // The client sends no credentials, which is a finding of its own.
-    let mut stream = std::net::TcpStream::connect(address).expect("the proxy listens");
-    let request =
-        format!("GET /flow/v1/Flows HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    std::io::Write::write_all(&mut stream, request.as_bytes()).expect("it can be sent");
-    std::io::Read::read_to_end(&mut stream, &mut Vec::new()).expect("it is answered");
+    let address = line
+        .trim()
+        .trim_start_matches("listening http://")
+        .to_owned();
+    for (path, headers) in requests {
+        let mut stream = std::net::TcpStream::connect(&address).expect("the proxy listens");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n");
+        std::io::Write::write_all(&mut stream, request.as_bytes()).expect("it can be sent");
+        std::io::Read::read_to_string(&mut stream, &mut line).expect("it is answered");
+    }
+    std::io::Read::read_to_string(&mut lines, &mut line).expect("it ends");
     let output = child.wait_with_output().expect("it ends");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{err}");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), line, err, folder.json("proxy.json"))
+}
+
+#[test]
+fn an_upstream_that_is_never_reached_is_the_last_line_also_after_findings_about_the_client() {
+    // The client sends no credentials, which is a finding of its own.
+    let (exit, out, err, record) = proxied("flow=http://127.0.0.1:9", &[("/flow/v1/Flows", "")]);
+    assert_eq!(exit, Some(3), "{err}");
     let last = err.lines().last().unwrap_or_default();
     let expected = "error: http://127.0.0.1:9 cannot be reached: refused: ";
     assert!(last.starts_with(expected), "{err}");
-    let record: Value = folder.json("proxy.json");
+    assert!(!out.contains("not conformant"), "{out}");
+    let expected = "not concluded (exit 3): nothing is judged of the service; clients break 1 rule";
+    assert!(out.contains(expected), "{out}");
     assert_eq!(record["exit"], 3);
     let finding = &record["findings"][0]["rule"];
     assert_eq!(finding, "flow/read-flows/request/credentials");
+    let cause = record["errors"][0].as_str().unwrap_or_default();
+    assert!(cause.contains("cannot be reached"), "{record}");
+}
+
+#[test]
+fn mistakes_of_clients_are_not_those_of_the_service() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let upstream = format!("flow={}/flow", served.url);
+    // Without credentials, everything is answered with 401.
+    let (exit, out, err, _) = proxied(&upstream, &[("/flow/v1/Flows", "")]);
+    let last = err.lines().last().unwrap_or_default();
+    assert_eq!(exit, Some(3), "{out}{err}");
+    assert!(last.contains(" answered nothing but 401 and 403"), "{err}");
+    assert!(!out.contains("not conformant"), "{out}");
+    let basic =
+        base64::engine::general_purpose::STANDARD.encode("reference-api-key:reference-api-secret");
+    let headers = format!("Authorization: Basic {basic}\r\n");
+    let requests = [
+        ("/v1/Flows", headers.as_str()),
+        ("/flow/v1/Flows?page_size=5", headers.as_str()),
+    ];
+    let (exit, out, err, record) = proxied(&upstream, &requests);
+    assert_eq!(exit, Some(1), "{out}{err}");
+    let rules = rules(&record);
+    assert_eq!(rules, ["flow/read-flows/request/page-size"], "{out}");
+    let expected = "mistakes of clients: 1 rule broken; the service keeps every rule judged (";
+    assert!(out.contains(expected), "{out}");
+    assert!(!out.contains("not conformant"), "{out}");
+    // The request that the proxy answered itself is counted, and its answer names the cause.
+    let why = "the first path segment must be a service (flow)";
+    assert!(out.contains(&format!("\r\n\r\n{why}\n")), "{out}");
+    let expected =
+        format!("1 request answered by the proxy with 404, such as GET /v1/Flows: {why}");
+    assert!(err.contains(&expected), "{err}");
 }

@@ -99,6 +99,48 @@ fn verdicts_that_differ_and_required_rules_that_did_not_pass_fail() {
 }
 
 #[test]
+fn a_statement_that_was_altered_in_either_direction_is_rejected() {
+    let folder = Folder::new();
+    judged(&folder, "run", "0");
+    let stated: Value = folder.json("run.json");
+    let with = |key: &str, value: Value| {
+        let mut altered = stated.clone();
+        altered["predicate"][key] = value;
+        folder.write("altered.json", altered.to_string());
+        said(&folder, 1, "verify altered.json --evidence run.gz")
+    };
+    for worse in ["FAILED", "WARNED"] {
+        let printed = with("result", json!(worse));
+        let expected = format!("result: expected {worse} (statement), got PASSED (evidence)");
+        assert!(printed.contains(&expected), "{printed}");
+    }
+    let passed = stated["predicate"]["passedTests"].as_array();
+    let passed = passed.expect("a list");
+    let printed = with("passedTests", json!(passed[1..]));
+    let rule = passed[0].as_str().expect("an id");
+    let expected = format!("{rule}: expected not judged (statement), got passed (evidence)");
+    assert!(printed.contains(&expected), "{printed}");
+}
+
+#[test]
+fn a_true_statement_about_a_failed_run_says_so_last() {
+    let folder = Folder::new();
+    // Each rule passes, but not enough is judged.
+    let selection = format!("--filter {FILTER} --require-complete --keep-evidence run.gz");
+    folder.run(
+        4,
+        &format!("run --reference -q {selection} --report statement=run.json"),
+    );
+    let (out, err) = folder.run(0, "verify run.json --evidence run.gz");
+    assert!(out.starts_with("verified: FAILED · "), "{out}");
+    let last = err.lines().last().unwrap_or_default();
+    assert!(
+        last.ends_with("it says that the run failed: the result is FAILED, not a pass"),
+        "{err}"
+    );
+}
+
+#[test]
 fn inputs_that_do_not_belong_together_are_errors_of_usage() {
     let folder = Folder::new();
     judged(&folder, "run", "0");

@@ -492,6 +492,34 @@ fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
         assert_eq!(code, expected, "{more:?} {text}");
         assert!(text.contains(says), "{more:?} {text}");
     }
+    // `explore` is refused alike, and prints the same first line.
+    for (more, ci, expected, says) in [
+        (
+            "",
+            "",
+            0,
+            "target: built-in reference (no target configured)\n",
+        ),
+        (
+            "",
+            "true",
+            2,
+            "no target to judge: there is no conformant.yaml, and CI is set",
+        ),
+        ("--reference", "true", 0, "target: built-in reference\n"),
+        (
+            "--target flow=http://127.0.0.1:9",
+            "true",
+            3,
+            "target: http://127.0.0.1:9\n",
+        ),
+    ] {
+        let line = format!("explore --budget 1 --seed 1 {more}");
+        let (code, out, err) = ended(folder.command(&line).env("CI", ci));
+        assert_eq!(code, expected, "{more:?} {out}{err}");
+        assert!((out.clone() + &err).contains(says), "{more:?} {out}{err}");
+        assert_eq!(out.starts_with("target: "), code != 2, "{out}");
+    }
     let (_, text) = run_with("", "");
     let verdict = text.lines().find(|line| line.starts_with("passed: "));
     let verdict = verdict.expect("the verdict is printed");

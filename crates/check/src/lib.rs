@@ -531,12 +531,20 @@ impl<'a> Checker<'a> {
         self.notes
             .extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
         if judged.foreign > 0 {
-            let first: Vec<String> = judged.foreign_requests.into_iter().collect();
+            const KINDS_SHOWN: usize = 3;
+            let mut kinds: Vec<(String, usize)> = judged.foreign_kinds.into_iter().collect();
+            kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            let kinds: Vec<String> = kinds
+                .iter()
+                .take(KINDS_SHOWN)
+                .map(|(kind, count)| format!("{kind} ({count})"))
+                .collect();
             self.notes.push(format!(
-                "{name}: {} of {} entries belong to no documented operation and are not judged, such as {}",
+                "{name}: {} of {} entries are not judged, because no documented operation has their address (responses may link to \
+                 it): {}",
                 judged.foreign,
                 judged.foreign + judged.exchanges + judged.unreadable_count,
-                first.join(", ")
+                kinds.join(", ")
             ));
         }
         Ok(judged.judgment)

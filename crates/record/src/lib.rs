@@ -581,6 +581,9 @@ pub struct RunRecord {
     pub build: Option<Build>,
 }
 
+/// The start of the reason of a rule whose pass was withdrawn.
+pub const VACUOUS: &str = "vacuous: ";
+
 /// The reason of a rule to which nothing in the run applies.
 pub const NOT_EXERCISED: &str = "not exercised by this run";
 

@@ -125,7 +125,8 @@ fn names(record: &RunRecord) -> Option<String> {
 }
 
 /// What was judged: the address of the target, those of several targets, or the built-in reference.
-pub(super) fn target(targets: &BTreeMap<String, String>, is_named: bool) -> String {
+/// `is_named` says whether `--reference` names the latter.
+pub fn shown_target(targets: &BTreeMap<String, String>, is_named: bool) -> String {
     let is_reference = |url: &&String| url.as_str() == conformant_record::REFERENCE;
     if targets.values().any(|url| is_reference(&url)) {
         let why = if is_named {
@@ -161,7 +162,7 @@ pub(super) fn target(targets: &BTreeMap<String, String>, is_named: bool) -> Stri
 /// The target of a record; empty for files.
 pub fn target_of(record: &RunRecord) -> String {
     let words = text::shell_words(&record.invocation);
-    target(
+    shown_target(
         &record.targets,
         words.iter().any(|word| word == "--reference"),
     )
@@ -217,7 +218,7 @@ mod tests {
             let targets = targets
                 .iter()
                 .map(|(name, url)| ((*name).to_owned(), (*url).to_owned()));
-            target(&targets.collect(), false)
+            shown_target(&targets.collect(), false)
         };
         for (targets, expected) in [
             (

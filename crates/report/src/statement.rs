@@ -6,7 +6,7 @@
 
 use super::json;
 use conformant_base::text;
-use conformant_record::{Level, RunRecord, Subject, Verdict};
+use conformant_record::{Level, RunRecord, Subject, VACUOUS, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -17,11 +17,16 @@ const PREDICATE: &str = "https://in-toto.io/attestation/test-result/v0.1";
 const SHA256: &str = "sha256";
 /// The annotation with the digest of the evidence's first line.
 const RUN: &str = "run";
+/// The annotation with the exit code of the run, which also follows from flags, claims and waivers.
+const EXIT: &str = "exit";
 
 const TARGET: &str = "target";
 const EVIDENCE: &str = "evidence";
 const RECORD: &str = "record";
 const RULEBOOK: &str = "rulebook";
+
+/// The verdict of a rule in no list.
+const NOT_JUDGED: &str = "not judged";
 
 /// A statement about one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +71,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The result of a run that ended with this exit code.
+    #[must_use]
+    pub const fn of_exit(self, exit: Option<u8>) -> Self {
+        match exit {
+            Some(0) | None => self,
+            Some(_) => Self::Failed,
+        }
+    }
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Passed => "PASSED",
@@ -86,6 +100,9 @@ pub struct Tests {
     pub warned: BTreeSet<String>,
     #[serde(rename = "failedTests")]
     pub failed: BTreeSet<String>,
+    /// Rules whose pass the run withdrew, because no mutation breaks them. Evidence alone does not show it.
+    #[serde(rename = "withdrawnTests", skip_serializing_if = "BTreeSet::is_empty")]
+    pub withdrawn: BTreeSet<String>,
 }
 
 impl Tests {
@@ -98,6 +115,7 @@ impl Tests {
                 Verdict::Pass => &mut tests.passed,
                 Verdict::Fail if rule.level == Level::Must => &mut tests.failed,
                 Verdict::Fail | Verdict::Waived => &mut tests.warned,
+                Verdict::NotJudged if rule.reason.starts_with(VACUOUS) => &mut tests.withdrawn,
                 Verdict::Open
                 | Verdict::Inconclusive
                 | Verdict::NotApplicable
@@ -118,7 +136,7 @@ impl Tests {
         } else if self.failed.contains(rule) {
             "failed"
         } else {
-            "not judged"
+            NOT_JUDGED
         }
     }
 
@@ -133,15 +151,24 @@ impl Tests {
         }
     }
 
-    /// Rules whose verdict differs from the one that was found. A pass that is not stated does not differ: a run
-    /// withdraws passes that no mutation breaks.
+    /// Rules whose verdict differs from the one that was found. A withdrawn pass does not differ from a pass.
     pub fn differing(&self, found: &Self) -> Vec<String> {
-        let stated = self.passed.iter().chain(&self.warned).chain(&self.failed);
-        let unstated = found.warned.iter().chain(&found.failed);
-        let rules: BTreeSet<&String> = stated.chain(unstated).collect();
-        let differing = rules.into_iter().cloned();
-        differing
-            .filter(|rule| self.verdict(rule) != found.verdict(rule))
+        let all = |tests: &Self| {
+            let judged = tests.passed.iter().chain(&tests.warned);
+            judged
+                .chain(&tests.failed)
+                .cloned()
+                .collect::<BTreeSet<_>>()
+        };
+        let rules = &all(self) | &all(found);
+        let is_withdrawn = |rule: &String| {
+            self.withdrawn.contains(rule)
+                && self.verdict(rule) == NOT_JUDGED
+                && found.passed.contains(rule)
+        };
+        rules
+            .into_iter()
+            .filter(|rule| self.verdict(rule) != found.verdict(rule) && !is_withdrawn(rule))
             .collect()
     }
 }
@@ -170,10 +197,7 @@ impl Statement {
     /// The statement about a redacted record.
     pub fn of(record: &RunRecord) -> Self {
         let tests = Tests::of(record);
-        let outcome = match record.exit {
-            Some(0) | None => tests.outcome(record.complete),
-            Some(_) => Outcome::Failed,
-        };
+        let outcome = tests.outcome(record.complete).of_exit(record.exit);
         let target = Resource {
             annotations: record.targets.clone(),
             ..Resource::new(TARGET, target_digest(&record.targets))
@@ -184,6 +208,11 @@ impl Statement {
             ..Resource::new(EVIDENCE, evidence.sha256.clone())
         });
         let digest = text::hex(Sha256::digest(json::render(record)));
+        let exit = record.exit.map(|exit| (EXIT.to_owned(), exit.to_string()));
+        let record_resource = Resource {
+            annotations: exit.into_iter().collect(),
+            ..Resource::new(RECORD, digest)
+        };
         let version = format!("{} {}", record.tool.name, record.tool.version);
         let rulebook = Resource {
             annotations: [("tool".to_owned(), version)].into(),
@@ -191,7 +220,7 @@ impl Statement {
         };
         Self {
             kind: STATEMENT.to_owned(),
-            subject: [target, Resource::new(RECORD, digest)]
+            subject: [target, record_resource]
                 .into_iter()
                 .chain(evidence)
                 .collect(),
@@ -248,6 +277,12 @@ impl Statement {
     /// The digest that identifies the run.
     pub fn run(&self) -> Option<&str> {
         self.subject.iter().find_map(Resource::run)
+    }
+
+    /// The exit code of the run.
+    pub fn exit(&self) -> Option<u8> {
+        let record = self.subject.iter().find(|one| one.name == RECORD)?;
+        record.annotations.get(EXIT)?.parse().ok()
     }
 
     pub fn tests(&self) -> &Tests {
@@ -361,13 +396,15 @@ mod tests {
             passed: set(&["a", "b", "c"]),
             warned: set(&["d"]),
             failed: set(&[]),
+            withdrawn: set(&["w"]),
         };
         let found = Tests {
-            passed: set(&["a", "x"]),
+            passed: set(&["a", "w", "x"]),
             warned: set(&["d"]),
             failed: set(&["b", "y"]),
+            withdrawn: set(&[]),
         };
-        assert_eq!(stated.differing(&found), ["b", "c", "y"]);
+        assert_eq!(stated.differing(&found), ["b", "c", "x", "y"]);
         assert_eq!(stated.differing(&stated), [] as [&str; 0]);
         assert_eq!(stated.outcome(true), Outcome::Warned);
         assert_eq!(stated.outcome(false), Outcome::Failed);

@@ -153,6 +153,12 @@ impl<'a> Broken<'a> {
         says.filter(|says| !says.is_empty())
     }
 
+    /// Whether the rule is about what clients send.
+    pub(super) fn is_of_clients(&self) -> bool {
+        let is_request = |finding: &&Finding| finding.subject == Subject::Request;
+        self.findings.iter().all(is_request)
+    }
+
     /// `must, D3 "Execution (FN)", line 37`, or only the level.
     pub(super) fn origin(&self) -> String {
         match self.rule {
@@ -214,18 +220,31 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let rules_with = |effect| all.iter().filter(|broken| broken.effect == effect).count();
     let [failing, warnings, advice] =
         [Effect::Fails, Effect::Warns, Effect::Advises].map(rules_with);
+    let is_failing = |broken: &&Broken| broken.effect == Effect::Fails;
+    let by_clients = all
+        .iter()
+        .filter(is_failing)
+        .filter(|b| b.is_of_clients())
+        .count();
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
     let undecided = counts.inconclusive + counts.not_applicable + counts.not_judged + counts.error;
-    let mut line = if failing > 0 {
+    let mut line = if failing > 0 && failing == by_clients {
+        of_clients(record, failing)
+    } else if failing > 0 {
         let cards = cards::cards(record, settings);
+        let is_of_clients = |card: &cards::Card<'_>| card.rules.iter().all(Broken::is_of_clients);
         let defects = cards.iter().filter(|card| card.effect == Effect::Fails);
-        let defects = defects.count();
+        let defects = defects.filter(|card| !is_of_clients(card)).count();
         let verb = if defects == 1 { "fails" } else { "fail" };
+        let clients = match by_clients {
+            0 => String::new(),
+            broken => format!(", and clients break {}", count(broken, "rule")),
+        };
         format!(
-            "not conformant: {} ({}) {verb} the run",
+            "not conformant: {} ({}) {verb} the run{clients}",
             count(defects, "defect"),
-            count(failing, "rule"),
+            count(failing - by_clients, "rule"),
         )
     } else if counts.error > 0 {
         format!(
@@ -297,6 +316,22 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line += &format!(" ({})", remarks.join(", "));
     }
     line
+}
+
+/// The conclusion where only clients break rules. It says nothing against the service.
+fn of_clients(record: &RunRecord, broken: usize) -> String {
+    let passes = |rule: &&RuleResult| {
+        rule.subject == Subject::Service && matches!(rule.verdict, Verdict::Pass | Verdict::Waived)
+    };
+    let kept = match record.rules.iter().filter(passes).count() {
+        0 => "nothing is judged of the service".to_owned(),
+        kept => format!("the service keeps every rule judged ({kept})"),
+    };
+    let broken = count(broken, "rule");
+    match record.exit {
+        None | Some(0 | 1) => format!("mistakes of clients: {broken} broken; {kept}"),
+        Some(code) => format!("not concluded (exit {code}): {kept}; clients break {broken}"),
+    }
 }
 
 /// Why the run failed apart from findings: at least one line where no rule explains the exit code.
@@ -578,6 +613,35 @@ mod tests {
         assert_eq!(
             headline(&record, LENIENT),
             "not conformant: 1 defect (1 rule) fails the run, 1 note to clients, 5 not decided"
+        );
+    }
+
+    #[test]
+    fn a_mistake_of_a_client_says_nothing_against_the_service() {
+        let mut record = sample();
+        record.findings.retain(|f| f.level == Level::Must);
+        for finding in &mut record.findings {
+            finding.subject = Subject::Request;
+        }
+        record.exit = Some(1);
+        assert_eq!(
+            headline(&record, LENIENT),
+            "mistakes of clients: 1 rule broken; the service keeps every rule judged (2), 5 not decided"
+        );
+        record.exit = Some(3);
+        record.rules.clear();
+        assert_eq!(
+            headline(&record, LENIENT),
+            "not concluded (exit 3): nothing is judged of the service; clients break 1 rule, 5 not decided"
+        );
+        let mut record = sample();
+        let findings = record.findings.iter_mut();
+        for finding in findings.filter(|f| f.level == Level::Should) {
+            finding.subject = Subject::Request;
+        }
+        assert_eq!(
+            headline(&record, STRICT),
+            "not conformant: 1 defect (1 rule) fails the run, and clients break 1 rule, 5 not decided"
         );
     }
 

@@ -4,6 +4,7 @@
 //! an unspecified behavior that each part answers consistently, but differently from the others. Rules about a history
 //! of several scenarios are judged in their part only.
 
+use conformant_base::text;
 use conformant_record::{
     ArchiveCounts, Asked, ENDED_BEFORE, Finding, Level, OpenPointResult, Proof, RuleCounts,
     RuleResult, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary, Verdict,
@@ -234,11 +235,11 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
     let same: [(&str, Value); 6] = [
         ("rulebook digest", |run| run.rulebook.digest.clone()),
         ("target", |run| {
-            let target = match run.is_live() {
-                true => "live",
-                false => "the built-in reference",
-            };
-            target.to_owned()
+            let targets = run.targets.iter();
+            let targets: Vec<String> = targets
+                .map(|(service, url)| format!("{service}={url}"))
+                .collect();
+            targets.join(" ")
         }),
         // Parts on a live target may have different seeds.
         ("seed", |run| {
@@ -251,9 +252,7 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
                 .as_ref()
                 .map_or_else(|| "none".to_owned(), |p| format!("{} in {}", p.kind, p.of))
         }),
-        ("list of services", |run| {
-            run.targets.keys().cloned().collect::<Vec<_>>().join(", ")
-        }),
+        ("selection", |run| selection(&run.invocation)),
     ];
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (n, part) in parts.iter().enumerate() {
@@ -278,6 +277,34 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
         }
     }
     Ok(())
+}
+
+/// The flags of a command line that select scenarios. Their order is free.
+fn selection(invocation: &str) -> String {
+    const FLAGS: [&str; 6] = [
+        "--service",
+        "--filter",
+        "--scenarios",
+        "--races",
+        "--rerun",
+        "--since",
+    ];
+    let mut words = text::shell_words(invocation).into_iter();
+    let mut selected = BTreeSet::new();
+    while let Some(word) = words.next() {
+        let (flag, value) = match word.split_once('=') {
+            Some((flag, value)) => (flag, Some(value.to_owned())),
+            None => (word.as_str(), None),
+        };
+        if FLAGS.contains(&flag) {
+            let value = value.or_else(|| words.next()).unwrap_or_default();
+            selected.insert(format!("{flag} {}", text::shell_quoted(&value)));
+        }
+    }
+    match selected.is_empty() {
+        true => "everything".to_owned(),
+        false => selected.into_iter().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// Checks that every part is present once, if the records name their part.
@@ -578,5 +605,39 @@ mod tests {
         let mut other = run("flow/b", &[]);
         other.rulebook.digest = "e".into();
         assert!(merge(&[part(), other]).is_err());
+    }
+
+    #[test]
+    fn parts_of_other_targets_or_selections_are_refused_with_both_values() {
+        let part = |scenario: &str, url: &str, invocation: &str| RunRecord {
+            targets: [("flow".to_owned(), url.to_owned())].into(),
+            invocation: invocation.to_owned(),
+            ..run(scenario, &[])
+        };
+        let refused = |a, b| merge(&[a, b]).unwrap_err().to_string();
+        assert_eq!(
+            refused(
+                part("flow/a", "http://a", ""),
+                part("flow/b", "http://b", "")
+            ),
+            "failed to merge record 2: its target is flow=http://b, that of the first is flow=http://a"
+        );
+        let of =
+            |scenario, flags: &str| part(scenario, "http://a", &format!("conformant run {flags}"));
+        assert_eq!(
+            refused(
+                of("flow/a", "--filter 'flow/*' --seed 1"),
+                of("flow/b", "--strict")
+            ),
+            "failed to merge record 2: its selection is everything, that of the first is --filter 'flow/*'"
+        );
+        let same = [
+            of(
+                "flow/a",
+                "--filter 'flow/*' --service flow --seed 1 --partition hash:1/2",
+            ),
+            of("flow/b", "--service=flow '--filter=flow/*' --jobs 2"),
+        ];
+        assert_eq!(merge(&same).unwrap().scenarios.len(), 2);
     }
 }

@@ -74,11 +74,11 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
     };
     let new = only_in(&b.1.findings, &a.1.findings);
     let gone = only_in(&a.1.findings, &b.1.findings);
-    RunDifference {
+    let mut difference = RunDifference {
         schema_version: super::SCHEMA_VERSION,
         a: a.0.to_owned(),
         b: b.0.to_owned(),
-        cautions: cautions(a.1, b.1),
+        cautions: Vec::new(),
         rules: verdicts(&rules(a.1), &rules(b.1), |id| levels.get(id).copied()),
         scenarios: verdicts(&scenarios(a.1), &scenarios(b.1), |_| None),
         open_points: answers(a.1, b.1),
@@ -86,7 +86,9 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
         gone_defects: defects_of(a.1, &gone),
         new,
         gone,
-    }
+    };
+    difference.cautions = cautions(a.1, b.1, difference.not_judged_again().count());
+    difference
 }
 
 /// The defects of a run that have some of these findings.
@@ -127,24 +129,29 @@ impl RunDifference {
             d.level == Some(Level::Must) && d.b == Some(Verdict::Fail) && d.a != Some(Verdict::Fail)
         })
     }
+
+    /// Must-rules that only the first run judged, by id. What breaks them now is not a difference.
+    pub fn not_judged_again(&self) -> impl Iterator<Item = &str> {
+        let is_lost = |d: &&VerdictDifference| {
+            d.level == Some(Level::Must) && is_judged(d.a) && !is_judged(d.b)
+        };
+        self.rules.iter().filter(is_lost).map(|d| d.id.as_str())
+    }
 }
 
-/// Of the must-rules for which the first run has a result: the number of those without one in the second, and of all.
-fn unjudged(a: &RunRecord, b: &RunRecord) -> (usize, usize) {
-    let has_result = |rule: &&RuleResult| {
-        rule.level == Level::Must && matches!(rule.verdict, Verdict::Pass | Verdict::Fail)
-    };
-    let results = |run: &RunRecord| -> BTreeSet<String> {
-        let rules = run.rules.iter().filter(has_result);
-        rules.map(|rule| rule.id.clone()).collect()
-    };
-    let (first, second) = (results(a), results(b));
-    (first.difference(&second).count(), first.len())
+fn is_judged(verdict: Option<Verdict>) -> bool {
+    matches!(
+        verdict,
+        Some(Verdict::Pass | Verdict::Fail | Verdict::Waived)
+    )
 }
 
-fn cautions(a: &RunRecord, b: &RunRecord) -> Vec<String> {
+fn cautions(a: &RunRecord, b: &RunRecord, unjudged: usize) -> Vec<String> {
     let mut cautions = Vec::new();
-    if let (unjudged @ 1.., judged) = unjudged(a, b) {
+    if unjudged > 0 {
+        let judges =
+            |rule: &&RuleResult| rule.level == Level::Must && is_judged(Some(rule.verdict));
+        let judged = a.rules.iter().filter(judges).count();
         cautions.push(format!(
             "the second run has no result for {unjudged} of the {judged} must-rules that the first one judged"
         ));
@@ -354,6 +361,22 @@ mod tests {
         assert_eq!(
             runs(("a", &judged), ("b", &less)).cautions,
             ["the second run has no result for 1 of the 2 must-rules that the first one judged"]
+        );
+        let lost = |second: &[(&str, Verdict)]| -> Vec<String> {
+            let difference = runs(("a", &judged), ("b", &run("flow/a", second)));
+            difference.not_judged_again().map(str::to_owned).collect()
+        };
+        let both = ("flow/x/a", Verdict::Pass);
+        assert_eq!(lost(&[both]), ["flow/x/b"], "one is not selected");
+        assert!(lost(&[both, ("flow/x/b", Verdict::Waived)]).is_empty());
+        let further = [
+            both,
+            ("flow/x/b", Verdict::Pass),
+            ("flow/x/c", Verdict::NotJudged),
+        ];
+        assert!(
+            lost(&further).is_empty(),
+            "the first did not judge it either"
         );
     }
 }

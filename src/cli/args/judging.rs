@@ -308,6 +308,9 @@ pub struct ProxyArgs {
 pub struct ExploreArgs {
     #[command(flatten)]
     pub on: TargetArgs,
+    /// Explore the built-in reference, whatever the configuration names [default: without a target, unless CI is set].
+    #[arg(long, conflicts_with = "targets")]
+    pub reference: bool,
     /// Explore only this service.
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<String>,
@@ -407,7 +410,8 @@ pub struct CompareArgs {
     /// Write the difference: text, json or markdown, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
-    /// Exit 1 on any failing finding that the first run does not have, and 4 if the second run ended early or judged too little.
+    /// Exit 1 on any failing finding that the first run does not have, and 4 if the second run ended early or did not judge
+    /// every must-rule that the first one judged.
     #[arg(long)]
     pub fail_on_new: bool,
 }

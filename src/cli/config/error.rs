@@ -175,7 +175,10 @@ pub(in crate::cli) fn path_for(index: &ServiceIndex, service: &str, url: &str) -
     let base = index.get(service).and_then(|file| file.base.as_ref());
     let below = conformant_engine::split_url(url).1;
     match base.filter(|base| below.is_empty() && !base.path.is_empty()) {
-        Some(base) => format!("; did you mean {url}{}?", base.path),
+        Some(base) => format!(
+            "; the documents have the path {}, so that {url}{} is a guess, which was not tried",
+            base.path, base.path
+        ),
         None => String::new(),
     }
 }

@@ -5,8 +5,8 @@ use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
 use super::file::{ConfigFile, HookEntry};
 use super::reader::{Reader, open};
-use crate::cli::args::{RunArgs, TargetArgs};
-use crate::cli::{Failure, note};
+use crate::cli::args::TargetArgs;
+use crate::cli::{Failure, memory, note};
 use conformant_base::http::Request;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
@@ -58,18 +58,22 @@ pub(in crate::cli) fn is_ci() -> bool {
     environment("CI").is_some_and(|value| !["", "0", "false"].contains(&value.as_str()))
 }
 
-/// Refuses a run that would judge the reference although a target is expected: in CI and with `--require-target`.
-pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<(), Failure> {
-    let is_required = args.require_target || (is_ci() && !args.dry_run);
-    if args.reference || !is_required || !config.settings.targets.is_empty() {
+/// Refuses to judge the reference although a target is expected: in CI, and where a flag asks for a target.
+pub(in crate::cli) fn check_target(
+    args: &TargetArgs,
+    is_reference: bool,
+    is_requested: bool,
+    config: &Config,
+) -> Result<(), Failure> {
+    let why = match (is_requested, is_ci()) {
+        (true, _) => "--require-target is given",
+        (false, true) => "CI is set",
+        (false, false) => return Ok(()),
+    };
+    if is_reference || !config.settings.targets.is_empty() {
         return Ok(());
     }
-    let why = if args.require_target {
-        "--require-target is given"
-    } else {
-        "CI is set"
-    };
-    let found = match super::place::found(args.on.config.as_deref()) {
+    let found = match super::place::found(args.config.as_deref()) {
         Some(path) => format!("{} names none", path.display()),
         None => "there is no conformant.yaml".to_owned(),
     };
@@ -135,6 +139,8 @@ pub(in crate::cli) struct Reading<'a> {
     pub is_partition: bool,
     /// The targets are those of a stored run, so that unused variables need no hint.
     pub is_of_stored_run: bool,
+    /// With targets, the process starts again with settings for many threads, before anything is printed.
+    pub is_run: bool,
     /// The time limit of the run, in place of that of the file.
     pub run_max: Option<&'a str>,
 }
@@ -149,6 +155,9 @@ pub(in crate::cli) fn read(args: &TargetArgs, how: Reading<'_>) -> Result<Config
     let config = reader.resolve(file, args, how);
     if config.settings.targets.is_empty() && !how.is_reference && !how.is_of_stored_run {
         reader.hint_at_variables();
+    }
+    if how.is_run && !config.settings.targets.is_empty() {
+        memory::share_between_threads();
     }
     let secrets = reader.finish()?;
     Ok(Config { secrets, ..config })
@@ -248,9 +257,8 @@ impl Reader {
         // A hook with an address of its own in the file stays; `init` writes commands that are stubs.
         let is_replaced = |entry: &HookEntry| args.hooks.is_some() && entry.http.is_none();
         if file.hooks.values().any(is_replaced) {
-            note(
-                "the commands of hooks in the configuration file are not used, because --hooks is given",
-            );
+            let unused = "the commands of hooks in the configuration file are not used, because --hooks is given";
+            self.warnings.push(unused.to_owned());
         }
         let mut probes = BTreeMap::new();
         let hooks = file.hooks.into_iter();

@@ -3,9 +3,10 @@
 use super::{Config, Run, RunConclusion};
 use crate::cli::{config, earlier, note};
 use conformant_base::text;
-use conformant_engine::{RunEnd, Target};
+use conformant_engine::{Hook, HookTransport, RunEnd, Target};
 use conformant_record::RunRecord;
 use conformant_report::FailedHook;
+use std::collections::BTreeMap;
 
 pub(super) fn print(run: &Run<'_>, conclusion: &RunConclusion, record: &RunRecord) {
     if let Some(previous) = &run.previous {
@@ -73,8 +74,10 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
     }
     // A hook of a target that is gone fails, too.
     if ended.never_reached.is_empty() && ended.gone.is_none() {
-        let hooks = conformant_report::failed_hooks(record);
-        errors.extend(hooks.iter().map(hook_failure));
+        errors.extend(hook_failures(
+            &conformant_report::failed_hooks(record),
+            &settings.hooks,
+        ));
     }
     let cut = record.ended_early.as_ref();
     errors.extend(cut.filter(|_| ended.time_limit.is_some()).cloned());
@@ -84,6 +87,38 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
         ));
     }
     errors
+}
+
+/// A line for each failed hook; one for several that have no page at the same address, which is then wrong.
+fn hook_failures(failed: &[FailedHook<'_>], hooks: &BTreeMap<String, Hook>) -> Vec<String> {
+    let base = |hook: &FailedHook<'_>| match &hooks.get(hook.name)?.transport {
+        HookTransport::Http { url, .. } if hook.why.starts_with("status 404") => {
+            Some(url.strip_suffix(hook.name)?.to_owned())
+        }
+        HookTransport::Http { .. } | HookTransport::Command(_) => None,
+    };
+    let mut lines = Vec::new();
+    let mut absent: BTreeMap<String, Vec<&FailedHook<'_>>> = BTreeMap::new();
+    for hook in failed {
+        match base(hook) {
+            Some(base) => absent.entry(base).or_default().push(hook),
+            None => lines.push(hook_failure(hook)),
+        }
+    }
+    for (base, failed) in absent {
+        if let [one] = failed.as_slice() {
+            lines.push(hook_failure(one));
+            continue;
+        }
+        let names: Vec<&str> = failed.iter().map(|hook| hook.name).collect();
+        let scenarios = text::count(failed.iter().map(|hook| hook.scenarios).sum(), "scenario");
+        lines.push(format!(
+            "hooks failed and left {scenarios} inconclusive, because {base} answers each of them with status 404: {}; correct this \
+             address (--hooks, or `hooks` in the configuration)",
+            names.join(", ")
+        ));
+    }
+    lines
 }
 
 fn hook_failure(hook: &FailedHook<'_>) -> String {
@@ -103,13 +138,24 @@ fn hook_failure(hook: &FailedHook<'_>) -> String {
 
 /// The note for a run that ended because a service rejected the credentials.
 fn denied(service: &str, target: Option<&Target>) -> String {
-    let what = if target.is_some_and(Target::has_credentials) {
-        "the credentials that are configured"
-    } else {
-        "requests without credentials, because none are configured"
+    // In the order of precedence, see the requests of the engine.
+    let (token, what) = match target {
+        Some(target) if target.header("Authorization").is_some() => {
+            (true, "the configured bearer token or Authorization header")
+        }
+        Some(target) if target.bearer.is_some() => (true, "tokens of the configured command"),
+        Some(target) if target.has_credentials() => (false, "the credentials that are configured"),
+        Some(_) | None => (
+            false,
+            "requests without credentials, because none are configured",
+        ),
+    };
+    let unsent = match target.is_some_and(|target| token && target.basic.is_some()) {
+        true => "; username and password are configured too, but not sent",
+        false => "",
     };
     format!(
-        "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, or headers): the run stops here"
+        "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, bearer, or headers{unsent}): the run stops here"
     )
 }
 
@@ -132,5 +178,43 @@ fn note_other_encodings(run: &Run<'_>, record: &RunRecord) {
                 ));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conformant_rulebook::service::ServiceIndex;
+
+    #[test]
+    fn a_wrong_address_of_several_hooks_is_named_once() {
+        let hooks = Hook::control_plane(ServiceIndex::embedded(), "http://127.0.0.1:9/x", None);
+        let failed = |name, why| FailedHook {
+            name,
+            why,
+            scenarios: 2,
+            service: "flow",
+            has_defects: false,
+            defect: None,
+        };
+        let absent = "status 404: no page";
+        let lines = hook_failures(
+            &[
+                failed("create_flow", absent),
+                failed("end_execution", absent),
+                failed("lease", "status 409: busy"),
+            ],
+            &hooks,
+        );
+        assert!(lines[0].starts_with("hook lease failed "), "{lines:?}");
+        assert_eq!(
+            lines[1..],
+            [
+                "hooks failed and left 4 scenarios inconclusive, because http://127.0.0.1:9/x/ answers each of them with status \
+                 404: create_flow, end_execution; correct this address (--hooks, or `hooks` in the configuration)"
+            ]
+        );
+        let one = hook_failures(&[failed("create_flow", absent)], &hooks);
+        assert!(one[0].starts_with("hook create_flow failed "), "{one:?}");
     }
 }

@@ -9,15 +9,15 @@ use conformant_judge::Judgment;
 use conformant_judge::clients::Completeness;
 use conformant_judge::evidence::{Exchange, HookCall};
 use serde_json::value::RawValue;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 /// Maximum number of unreadable entries in the notes.
 const UNREADABLE_SHOWN_MAX: usize = 20;
 
-/// Maximum number of requests without an operation in the notes.
-const FOREIGN_SHOWN_MAX: usize = 5;
+/// Maximum number of kinds of requests without an operation that are counted apart.
+const FOREIGN_KINDS_MAX: usize = 100;
 
 /// Results of a file.
 #[derive(Debug, Default)]
@@ -27,8 +27,8 @@ pub(crate) struct Judged {
     pub(crate) exchanges: usize,
     /// Entries without an operation.
     pub(crate) foreign: usize,
-    /// The first of their requests, as `METHOD PATH`.
-    pub(crate) foreign_requests: BTreeSet<String>,
+    /// Their number by method and path, with identifiers left out.
+    pub(crate) foreign_kinds: BTreeMap<String, usize>,
     /// The first invalid entries, as `entry N: why`.
     pub(crate) unreadable: Vec<String>,
     /// Number of invalid entries.
@@ -58,6 +58,20 @@ pub(crate) fn judge_file(one: &DocumentJudge<'_>, source: &mut dyn Read) -> io::
     }
 }
 
+/// A request without the identifiers in its path: segments of which a half or more are digits, or that are longer than a word.
+fn kind_of(request: &str) -> String {
+    const WORD_MAX: usize = 24;
+    let is_identifier = |segment: &&str| {
+        let digits = segment.bytes().filter(u8::is_ascii_digit).count();
+        segment.len() > WORD_MAX || (segment.len() > 2 && digits * 2 >= segment.len())
+    };
+    let segments = request.split('/').map(|segment| match &segment {
+        segment if is_identifier(segment) => "…",
+        segment => segment,
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
 /// State while a file is read.
 struct File<'a> {
     one: &'a DocumentJudge<'a>,
@@ -81,8 +95,11 @@ impl File<'_> {
             Ok(Some(Taken::Hook(call))) => self.history.take_hook(call),
             Ok(None) => {
                 self.judged.foreign += 1;
-                if self.judged.foreign_requests.len() < FOREIGN_SHOWN_MAX {
-                    self.judged.foreign_requests.extend(request);
+                let kinds = &mut self.judged.foreign_kinds;
+                if let Some(kind) = request.as_deref().map(kind_of)
+                    && (kinds.len() < FOREIGN_KINDS_MAX || kinds.contains_key(&kind))
+                {
+                    *kinds.entry(kind).or_default() += 1;
                 }
             }
             Ok(Some(Taken::Exchange(exchange))) => {

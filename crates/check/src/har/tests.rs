@@ -285,13 +285,16 @@ fn entries_are_named_by_number_and_foreign_ones_passed_over() {
             json!({"size": 1, "mimeType": "application/json", "text": body.to_string()});
     };
     let foreign = json!({
-        "request": {"method": "GET", "url": "https://cdn.example/logo.png", "headers": []},
+        "request": {"method": "GET", "url": "https://cdn.example/v2/US0123456789/logo.png?a=1", "headers": []},
         "response": {"status": 200, "headers": [], "content": {"size": 3, "text": "png"}},
     });
     let text = har(&[foreign, execution(|_| {}), execution(broken)]);
     for targets in [&[][..], &[("flow", "http://reference.invalid/flow/")][..]] {
         let (checker, result) = check(&text, targets);
         result.unwrap();
+        let note = &checker.notes()[0];
+        let expected = "(responses may link to it): GET /v2/…/logo.png (1)";
+        assert!(note.ends_with(expected), "{note}");
         let (record, counts) = checker.finish();
         assert_eq!(
             (counts.documents, counts.foreign, counts.skipped),

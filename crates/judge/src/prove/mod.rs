@@ -12,7 +12,7 @@ use crate::evidence::Evidence;
 use crate::{
     DocumentCache, Judgment, Mutation, Sites, Tally, judge_rule, mutations_of, validate_site,
 };
-use conformant_record::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
+use conformant_record::{Changes, Level, Proof, RuleCounts, RunRecord, VACUOUS, Verdict};
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use conformant_schema::Schemas;
 use foldhash::fast::FixedState;
@@ -299,8 +299,7 @@ impl<'a> Prover<'a> {
             } else {
                 proof.vacuous += 1;
                 rule.verdict = Verdict::NotJudged;
-                "vacuous: no mutation of the responses makes this rule fail"
-                    .clone_into(&mut rule.reason);
+                rule.reason = format!("{VACUOUS}no mutation of the responses makes this rule fail");
             }
             let service = known.map_or_else(String::new, |r| r.service.clone());
             proof.services.entry(service).or_default().add(changes);

@@ -8,7 +8,7 @@ use super::client::Client;
 use super::fault::Fault;
 use super::origin::BaseUrl;
 use super::server::{
-    Handler, HttpResponse, ListenError, RunningServer, ServerSettings, Whole, bare,
+    Handler, HttpResponse, ListenError, RunningServer, ServerSettings, Whole, bare, line,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Headers, Request, Response, percent_decode_bytes};
@@ -17,7 +17,7 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Headers of a single connection (RFC 9110, 7.6.1), and those that are generated again.
 const HOP_BY_HOP: [&str; 11] = [
@@ -50,10 +50,21 @@ pub struct Forwarded {
 /// Receives each exchange.
 type Witness = dyn Fn(Forwarded) + Send + Sync;
 
+/// Requests that were answered with 404 here, because their path names no target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misdirected {
+    pub count: usize,
+    /// Method and path of the first one.
+    pub first: String,
+    /// What their path must have.
+    pub why: String,
+}
+
 /// A running gateway; closes its socket and every connection when dropped.
 #[derive(Debug)]
 pub struct Gateway {
     socket: RunningServer,
+    misdirected: Arc<Mutex<Option<Misdirected>>>,
 }
 
 impl Gateway {
@@ -64,14 +75,25 @@ impl Gateway {
         client: Client,
         witness: impl Fn(Forwarded) + Send + Sync + 'static,
     ) -> Result<Self, ListenError> {
+        let misdirected = Arc::default();
         let front = Arc::new(Front {
             targets,
             client,
             witness: Box::new(witness),
+            misdirected: Arc::clone(&misdirected),
         });
         let (socket, ()) =
             RunningServer::start(settings, "gateway", |_| (ProxyHandler { front }, ()))?;
-        Ok(Self { socket })
+        Ok(Self {
+            socket,
+            misdirected,
+        })
+    }
+
+    /// The requests so far whose path names no target.
+    pub fn misdirected(&self) -> Option<Misdirected> {
+        let misdirected = self.misdirected.lock();
+        misdirected.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -87,6 +109,7 @@ struct Front {
     targets: BTreeMap<String, BaseUrl>,
     client: Client,
     witness: Box<Witness>,
+    misdirected: Arc<Mutex<Option<Misdirected>>>,
 }
 
 impl Handler for ProxyHandler {
@@ -96,6 +119,23 @@ impl Handler for ProxyHandler {
             .targets
             .contains_key(name)
             .then(|| name.to_owned())
+    }
+
+    fn unrouted(&self, method: &str, path: &str) -> HttpResponse {
+        let names = self.front.targets.keys().map(String::as_str);
+        let why = format!(
+            "the first path segment must be a service ({})",
+            names.collect::<Vec<_>>().join(", ")
+        );
+        let misdirected = self.front.misdirected.lock();
+        let mut misdirected = misdirected.unwrap_or_else(PoisonError::into_inner);
+        let seen = misdirected.get_or_insert_with(|| Misdirected {
+            count: 0,
+            first: format!("{method} {path}"),
+            why: why.clone(),
+        });
+        seen.count += 1;
+        line(StatusCode::NOT_FOUND, why)
     }
 
     async fn answer(&self, route: String, request: Request) -> HttpResponse {
@@ -214,25 +254,17 @@ fn passed_back(response: &Response) -> HttpResponse {
 
 /// 502 with the reason in one line.
 fn unanswered(fault: &Fault) -> HttpResponse {
-    let why = format!(
-        "{}: {}\n",
-        fault.cause,
-        conformant_base::text::escape_line(&fault.detail)
-    );
-    let mut answered = hyper::Response::new(Whole::new(Bytes::from(why)));
-    *answered.status_mut() = StatusCode::BAD_GATEWAY;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    answered
-        .headers_mut()
-        .insert(hyper::header::CONTENT_TYPE, plain);
-    answered
+    let detail = conformant_base::text::escape_line(&fault.detail);
+    line(
+        StatusCode::BAD_GATEWAY,
+        format!("{}: {detail}", fault.cause),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::transport::{Limits, Listener};
-    use std::sync::Mutex;
     use std::time::Duration;
 
     const AMPLE: Duration = Duration::from_secs(5);
@@ -370,6 +402,13 @@ mod tests {
         assert_eq!(ask(format!("/flow{path}?q=1")), 200);
         assert_eq!(ask("/chat/x".to_owned()), 404);
         assert_eq!(ask(format!("/{origin}/x")), 404);
+        let misdirected = gateway.misdirected().expect("two were answered here");
+        assert_eq!(
+            (misdirected.count, misdirected.first.as_str()),
+            (2, "POST /chat/x")
+        );
+        let expected = "the first path segment must be a service (flow)";
+        assert_eq!(misdirected.why, expected);
         let callbacks = target.sink().callbacks("x");
         assert_eq!(callbacks.len(), 1);
         let came = &callbacks[0].request;

@@ -45,7 +45,7 @@ pub use self::concurrent::{Arrival, Departure};
 pub use self::connect_settings::{ConnectSettings, Pem};
 pub use self::encode::{EncodeError, Place};
 pub use self::fault::Fault;
-pub use self::gateway::{Forwarded, Gateway};
+pub use self::gateway::{Forwarded, Gateway, Misdirected};
 pub use self::listener::Listener;
 pub use self::multipart::Multipart;
 pub use self::origin::{BaseUrl, Origin, UrlError};

@@ -8,7 +8,7 @@ use conformant_base::clock;
 use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::http::{Headers, Request};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Response, StatusCode};
@@ -93,6 +93,11 @@ pub(super) struct RunningServer {
 pub(super) trait Handler: Send + Sync + 'static {
     /// The name of the callback address or target of a path; `None` responds 404 without reading the body.
     fn route(&self, path: &str) -> Option<String>;
+
+    /// The response to a request that has no route.
+    fn unrouted(&self, _method: &str, _path: &str) -> HttpResponse {
+        bare(StatusCode::NOT_FOUND)
+    }
 
     /// The response to a request with a complete body.
     fn answer(&self, route: String, request: Request) -> impl Future<Output = HttpResponse> + Send;
@@ -298,6 +303,17 @@ async fn serve<H: Handler>(stream: TcpStream, server: Arc<Server<H>>, answering:
     drop(served);
 }
 
+/// A response with a line of text.
+pub(super) fn line(status: StatusCode, text: String) -> HttpResponse {
+    let mut response = Response::new(Whole::new(Bytes::from(text + "\n")));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response
+        .headers_mut()
+        .insert(hyper::header::CONTENT_TYPE, plain);
+    response
+}
+
 /// A response without a body.
 pub(super) fn bare(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(Whole::default());
@@ -314,7 +330,8 @@ impl<H: Handler> Server<H> {
             return bare(StatusCode::NOT_IMPLEMENTED);
         }
         let Some(route) = self.handler.route(request.uri().path()) else {
-            return bare(StatusCode::NOT_FOUND);
+            let (method, path) = (request.method().as_str(), request.uri().path());
+            return self.handler.unrouted(method, path);
         };
         let (head, body) = request.into_parts();
         let reading = tokio::time::timeout(self.settings.body_time, self.read(body));

@@ -186,7 +186,7 @@ impl<'a> Console<'a> {
 
     fn start(&mut self, scenarios: usize, targets: &BTreeMap<String, String>) {
         self.state.scenarios = scenarios;
-        let target = invocation::target(targets, self.look.is_reference_named);
+        let target = invocation::shown_target(targets, self.look.is_reference_named);
         if !target.is_empty() && self.look.verbosity != Verbosity::Quiet {
             self.write(&format!("target: {}\n", text::escape_line(&target)));
         }
@@ -215,10 +215,11 @@ impl<'a> Console<'a> {
         if self.look.progress == Progress::Lines && seconds >= self.state.said + interval {
             self.state.said = seconds;
             let (done, all) = (self.state.done, self.state.scenarios);
-            self.write(&format!(
-                "… {seconds} s: {done} of {all} scenarios · {}\n",
+            let line = format!(
+                "… {seconds} s: {done} of {all} scenarios · {}",
                 self.state.words()
-            ));
+            );
+            self.write(&format!("{}\n", whole_parts(&line)));
         }
     }
 
@@ -317,6 +318,16 @@ impl Consumer for Console<'_> {
     }
 }
 
+/// The first parts of a status line, as far as they fit.
+fn whole_parts(line: &str) -> String {
+    const LINE_MAX: usize = 140;
+    let mut parts: Vec<&str> = line.split(" · ").collect();
+    while parts.len() > 1 && parts.join(" · ").chars().count() > LINE_MAX {
+        parts.pop();
+    }
+    parts.join(" · ")
+}
+
 /// Empty for passed and skipped scenarios.
 fn scenario_line(id: &str, outcome: &Outcome, findings: usize, look: &Look) -> String {
     let (word, paint, why) = match outcome {
@@ -395,6 +406,14 @@ mod tests {
             "{text}"
         );
         assert!(!shown(&sample(), Look::default()).contains("… 12 s"));
+    }
+
+    #[test]
+    fn a_long_status_line_loses_its_last_parts() {
+        let running = format!("longest running: flow/{} (12 s)", "x".repeat(90));
+        let line = format!("… 12 s: 1 of 9 scenarios · 3 failing · {running}");
+        assert_eq!(whole_parts(&line), "… 12 s: 1 of 9 scenarios · 3 failing");
+        assert_eq!(whole_parts("… 12 s · b"), "… 12 s · b");
     }
 
     #[test]

@@ -166,10 +166,10 @@ impl InFlightExchange<'_> {
                 }
             },
             Err(fault) if is_sign(&fault.cause) => {
-                let is_unreached = fault.cause.is_unreachable() || fault.cause == Cause::Tls;
-                if service.answered_at.is_none() && is_unreached {
-                    let detail = || fault.detail.clone();
-                    service.unreached.get_or_insert_with(detail);
+                if service.answered_at.is_none()
+                    && let Some(why) = why_unreached(fault)
+                {
+                    service.unreached.get_or_insert(why);
                 }
                 // An exchange that ends with its time limit has been silent since it began.
                 let why = format!("{}: {}", fault.cause, fault.detail);
@@ -352,6 +352,19 @@ fn is_sign(cause: &Cause) -> bool {
         )
 }
 
+/// Why a service without any answer so far cannot be reached. A part of an answer shows that it can.
+fn why_unreached(fault: &SendFault) -> Option<String> {
+    let cause = &fault.cause;
+    if cause.is_unreachable() || *cause == Cause::Tls {
+        return Some(fault.detail.clone());
+    }
+    let is_silent = matches!(
+        cause,
+        Cause::WriteTimeout { .. } | Cause::FirstByteTimeout | Cause::Reset | Cause::EmptyResponse
+    );
+    is_silent.then(|| format!("it answered no request ({cause}: {})", fault.detail))
+}
+
 /// The sign that is in the answer of a gateway, and how long it must last.
 fn sign_in_answer(response: &Response) -> Option<(String, Duration)> {
     let pause = requested_wait(&response.headers).unwrap_or_default();
@@ -365,7 +378,7 @@ fn sign_in_answer(response: &Response) -> Option<(String, Duration)> {
 mod tests {
     use super::{Health, SILENT_AFTER, silent_after};
     use crate::session::SendFault;
-    use conformant_base::http::{Request, Response};
+    use conformant_base::http::{Cause, Request, Response};
     use std::time::Duration;
 
     #[test]
@@ -381,6 +394,26 @@ mod tests {
         assert!(health.is_in_doubt("chat"));
         health.begin("chat").note(&ask, &answered);
         assert!(!health.is_in_doubt("chat"));
+    }
+
+    #[test]
+    fn a_service_that_answers_no_request_in_time_was_never_reached() {
+        let health = Health::default();
+        let ask = Request::new("GET", "/");
+        let late = || -> Result<Response, SendFault> {
+            Err(SendFault {
+                cause: Cause::FirstByteTimeout,
+                detail: "nothing within 2s".to_owned(),
+                partial: None,
+            })
+        };
+        health.begin("chat").note(&ask, &late());
+        let why = &health.never_reached()["chat"];
+        assert!(why.starts_with("it answered no request (timeout"), "{why}");
+        let answered = Ok(Response::new(200, "text/plain", ""));
+        health.begin("chat").note(&ask, &answered);
+        health.begin("chat").note(&ask, &late());
+        assert!(health.never_reached().is_empty());
     }
 
     #[test]
