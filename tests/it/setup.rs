@@ -283,6 +283,72 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     }
 }
 
+/// A stub that answers every call is not ok in `doctor`, and a run does not blame the service alone for it.
+#[test]
+fn a_hook_without_effect_is_not_ok_and_is_named_as_a_cause() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let stub = |body: &'static str| {
+        server(move |_| ("200 OK", "Content-Type: application/json\r\n", body))
+    };
+    let made = r#"{"flow_sid": "FW0000000000000000000000000000abcd"}"#;
+    let hooks = |clock: &'static str| {
+        json!({"hooks": {
+            "advance_clock": {"http": {"url": stub(clock)}},
+            "approve_request": {"http": {"url": stub("{}")}, "probe": {"uuid": "none"}},
+            "create_flow": {"http": {"url": stub(made)}},
+            "publish_flow": {"http": {"url": stub("{}")}},
+        }})
+    };
+    folder.write("conformant.yaml", hooks("{}").to_string());
+    let options = served.options();
+
+    let (out, _) = folder.run(0, &format!("doctor --probe {options}"));
+    for expected in [
+        "--   hook advance_clock: answered; its effect was not checked, because its result has no `now`; ",
+        "--   hook approve_request: called with {\"uuid\":\"none\"} and answered; its effect was not checked; ",
+        ". let the hook advance_clock return `now`, the time of the target afterwards, which shows its effect\n",
+    ] {
+        assert!(out.contains(expected), "{expected} is missing:\n{out}");
+    }
+
+    let run =
+        |code: i32, scenario: &str| folder.run(code, &format!("run {options} --filter {scenario}"));
+    for (scenario, hook) in [
+        ("auth/approval-requests/default-expiry", "advance_clock"),
+        ("auth/approval-requests/approved", "approve_request"),
+    ] {
+        let (out, _) = run(1, scenario);
+        let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let cause = format!("(or the hook {hook} had no effect)");
+        assert!(out.contains(&cause), "{scenario}: {out}");
+    }
+    let (_, err) = run(3, "flow/create-execution/happy");
+    assert!(
+        err.contains(
+            "it returned FW0000000000000000000000000000abcd, which flow does not have: GET "
+        ),
+        "{err}"
+    );
+
+    folder.write(
+        "conformant.yaml",
+        hooks(r#"{"now": "2026-01-01T00:00:00Z"}"#).to_string(),
+    );
+    let (out, _) = folder.run(3, &format!("doctor --probe {options}"));
+    assert!(
+        out.contains("FAIL hook advance_clock: did not move the clock: `now` "),
+        "{out}"
+    );
+
+    std::fs::remove_file(folder.join("conformant.yaml")).expect("it was written");
+    let (out, _) = folder.run(0, &format!("doctor --probe {options}"));
+    assert!(
+        out.contains("ok   hook advance_clock: moved the clock by 5 s; it is "),
+        "{out}"
+    );
+}
+
 /// A server that answers each request by its head, in lower case: status line, further fields, body.
 fn server(
     answer: impl Fn(&str) -> (&'static str, &'static str, &'static str) + Send + 'static,
