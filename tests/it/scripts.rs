@@ -77,6 +77,26 @@ fn a_script_sent_elsewhere_needs_the_address_of_the_hooks() {
     script.decides(&broken);
 }
 
+/// A script that may end undecided contains the commands that decide, ready to use.
+#[test]
+fn a_script_that_decides_nothing_prints_the_commands_that_do() {
+    let rule = "chat/read-members/walk";
+    let (script, broken) = Script::of("chat/page-repeats", rule, rule);
+    assert!(!script.text.contains("RUN DEFECT"), "{}", script.text);
+    let mut bash = Command::new("bash");
+    let shown = "eval \"$(grep ^again= again.sh)\"; printf %s \"$again\"";
+    bash.args(["-c", shown]).current_dir(&*script.folder);
+    let (_, commands, _) = ended(&mut bash);
+    let program = env!("CARGO_BIN_EXE_conformant");
+    let words = commands.replace("conformant ", &format!("{program} "));
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &words]).current_dir(&*script.folder);
+    let (code, out, err) = ended(&mut bash);
+    assert_eq!(code, 1, "{commands}\n{out}{err}");
+    assert!(out.contains(rule), "{commands}\n{out}{err}");
+    assert!(commands.contains(&broken.options()), "{commands}");
+}
+
 /// Functions that a script does not use are left out; each that it uses is there.
 #[test]
 fn a_script_contains_only_what_it_uses() {

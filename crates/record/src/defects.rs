@@ -5,7 +5,7 @@
 
 use super::detection::{KnownDefects, detection};
 use super::title::title_of;
-use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
+use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict, is_of_other_account};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +101,11 @@ impl<'a> Seen<'a> {
             let urgency = found.iter().map(|finding| finding.urgency()).min();
             // Where pages lack items, the addresses of pages lead elsewhere, too.
             let is_effect = found.iter().all(|finding| finding.kind == "page-url");
-            (urgency.is_none(), urgency, is_effect, Reverse(found.len()))
+            let is_of_other = found
+                .iter()
+                .all(|finding| is_of_other_account(&finding.scenario));
+            let rank = (is_effect, is_of_other, Reverse(found.len()));
+            (urgency.is_none(), urgency, rank)
         });
         let of_rules = rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
         let scenarios: BTreeSet<&str> = of_rules.clone().map(|f| f.scenario.as_str()).collect();
