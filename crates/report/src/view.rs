@@ -208,6 +208,32 @@ pub(super) fn undecided(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     groups
 }
 
+/// The errors about waivers that do not apply.
+pub(super) fn stale_waivers(record: &RunRecord) -> impl Iterator<Item = &str> {
+    let errors = record.errors.iter().map(String::as_str);
+    errors.filter(|error| error.starts_with("the waiver of "))
+}
+
+/// What failed a run whose rules hold.
+fn failed_demands(record: &RunRecord) -> String {
+    let waivers = stale_waivers(record).count();
+    let claims = record.claims.as_ref();
+    let claims = claims.map_or(0, |claims| claims.unjudged.len());
+    let waivers = (waivers > 0).then(|| match waivers {
+        1 => "1 waiver does not apply".to_owned(),
+        n => format!("{n} waivers do not apply"),
+    });
+    let claims = (claims > 0).then(|| match claims {
+        1 => "1 claim was not judged".to_owned(),
+        n => format!("{n} claims were not judged"),
+    });
+    let both: Vec<String> = waivers.into_iter().chain(claims).collect();
+    match both.is_empty() {
+        true => "a waiver does not apply or a claim was not judged".to_owned(),
+        false => both.join(", "),
+    }
+}
+
 /// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
@@ -245,7 +271,8 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
             Some(1) => {
                 let passed = count(counts.pass, "rule");
                 format!(
-                    "failed (exit 1): a waiver does not apply or a claim was not judged, {passed} passed"
+                    "failed (exit 1): {}, {passed} passed",
+                    failed_demands(record)
                 )
             }
             // A target error, or too few rules judged.

@@ -208,6 +208,13 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     let next = match cards.first().and_then(|card| card.rules.first()) {
         Some(rule) => format!("conformant explain {}", rule.id),
+        None if view::stale_waivers(record).next().is_some() => {
+            let first = view::stale_waivers(record).next().unwrap_or_default();
+            format!("correct the waivers: {first}")
+        }
+        None if is_too_small(record) => {
+            "run without --filter, which leaves out what --require-complete demands".to_owned()
+        }
         None if is_run(record) && !record.is_live() => {
             "conformant init --target SERVICE=URL".to_owned()
         }
@@ -216,6 +223,12 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     };
     out.push_str(&format!("next: {next}\n"));
     out
+}
+
+/// Whether a filter left out what the run had to judge.
+fn is_too_small(record: &RunRecord) -> bool {
+    let is_demanded = record.invocation.contains(" --require-complete");
+    record.exit == Some(4) && is_demanded && has_filter(record)
 }
 
 /// Whether `doctor` can name what is missing. It cannot raise the time limit.
