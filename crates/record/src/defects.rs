@@ -319,6 +319,14 @@ mod tests {
     use super::*;
     use crate::sample::{owned, rule};
 
+    #[test]
+    fn findings_of_the_first_account_come_first() {
+        let rank = |scenario: &str| finding("flow/x", scenario, "").complexity();
+        for other in ["flow/accounts/flow-kept", "flow/fetch-flow/other-account"] {
+            assert!(rank("flow/read-flows/happy") < rank(other), "{other}");
+        }
+    }
+
     fn finding(rule: &str, scenario: &str, message: &str) -> Finding {
         Finding {
             scenario: scenario.into(),

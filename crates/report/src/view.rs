@@ -248,9 +248,14 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         let defects = cards.iter().filter(|card| card.effect == Effect::Fails);
         let defects = defects.count();
         let verb = if defects == 1 { "fails" } else { "fail" };
+        // Warnings have numbers in the same list.
+        let listed = cards.iter().filter(|card| card.effect != Effect::Advises);
+        let of_all = match listed.count() {
+            all if all == defects => count(defects, "defect"),
+            all => format!("{defects} of {}", count(all, "defect")),
+        };
         format!(
-            "not conformant: {} ({}) {verb} the run",
-            count(defects, "defect"),
+            "not conformant: {of_all} ({}) {verb} the run",
             count(failing, "rule"),
         )
     } else if counts.error > 0 {
@@ -624,7 +629,7 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided"
+            "not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided"
         );
         assert_eq!(
             headline(&record, STRICT),

@@ -430,7 +430,7 @@ undetected mutations
       end_execution)
   … 2 more places in the reports
 
-not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided
+not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow
 next: conformant explain flow/execution/status
 "#;
@@ -494,7 +494,7 @@ next: conformant explain flow/execution/status
             render(&sample(), &look),
             "FAIL 1. An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
              WARN 2. /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided\n\
+             not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided\n\
              target: http://127.0.0.1:4010/flow\n"
         );
     }
