@@ -145,9 +145,10 @@ fn state(
     let is_called = is_probed || known.name == ADVANCE_CLOCK;
     if let Some(arguments) = probe.filter(|_| is_called) {
         let state = called(hook, known, arguments, client);
-        return match state {
-            State::Works(_) if known.name == ADVANCE_CLOCK && is_probed => advanced(hook, client),
-            state => state,
+        let is_moved = is_probed && known.name == ADVANCE_CLOCK;
+        return match is_moved && matches!(state, State::Works(_)) {
+            true => advanced(hook, client),
+            false => state,
         };
     }
     // Without any arguments an HTTP hook that needs some changes nothing.
