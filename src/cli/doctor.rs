@@ -223,6 +223,11 @@ fn tasks(diagnosis: &Diagnosis, config: &Config) -> Vec<String> {
         checks.filter_map(|check| Some((check.rules, check.todo.clone()?)))
     };
     let mut tasks: Vec<String> = todos(true).map(|(_, task)| task).collect();
+    // Nothing else can be tried before a target answers.
+    if diagnosis.answering.is_empty() && !tasks.is_empty() {
+        tasks.push("then call this command again: it lists what else a run needs".to_owned());
+        return tasks;
+    }
     if !config.settings.hooks.contains_key(ADVANCE_CLOCK) {
         tasks.push(format!(
             "configure the hook {ADVANCE_CLOCK}: a run is then about six times faster, because it does not wait in real time"

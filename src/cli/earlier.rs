@@ -5,8 +5,10 @@
 use super::{Failure, note};
 use conformant_base::files::{self, FileError};
 use conformant_base::text;
+use conformant_engine::Settings;
 use conformant_record::{RunRecord, Verdict};
 use conformant_report::target_of;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The record that `--rerun last-failed` reads.
@@ -22,8 +24,8 @@ pub(super) fn last() -> Option<RunRecord> {
     conformant_report::read(&bytes).ok()
 }
 
-/// Scenarios that did not pass in the last run. An error if it had targets, and this run has none.
-pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
+/// Scenarios that did not pass in the last run. An error if it had targets, and this run has none for them.
+pub(super) fn last_failed(settings: &Settings) -> Result<Vec<String>, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
         Failure::Usage(format!(
             "--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"
@@ -31,15 +33,6 @@ pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
     };
     let bytes = read().map_err(|e| failed(&e))?;
     let record = conformant_report::read(&bytes).map_err(|e| failed(&e))?;
-    if let (Some((service, url)), true, false) = (
-        record.targets.first_key_value(),
-        record.is_live(),
-        has_targets,
-    ) {
-        return Err(Failure::Usage(format!(
-            "--rerun last-failed: {LAST_RUN} is of a run against a target: configure it again, such as --target {service}={url}"
-        )));
-    }
     let about = about(&record);
     let stood = |verdict: Verdict| {
         matches!(
@@ -47,12 +40,20 @@ pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
             Verdict::Pass | Verdict::NotApplicable | Verdict::Waived
         )
     };
-    let ids: Vec<String> = record
-        .scenarios
-        .into_iter()
-        .filter(|s| !stood(s.verdict))
-        .map(|s| s.id)
-        .collect();
+    let failed = record.scenarios.iter().filter(|s| !stood(s.verdict));
+    let ids: Vec<String> = failed.map(|s| s.id.clone()).collect();
+    let services: BTreeSet<&str> = ids.iter().filter_map(|id| id.split('/').next()).collect();
+    let mut services: Vec<&str> = services.into_iter().collect();
+    services.retain(|service| record.targets.contains_key(*service));
+    let has_target = services
+        .iter()
+        .any(|service| settings.targets.contains_key(*service));
+    if record.is_live() && !services.is_empty() && !has_target {
+        return Err(Failure::Usage(format!(
+            "--rerun last-failed: {LAST_RUN} is of a run against a target: configure it again: {}",
+            targets_of(&record, &services)
+        )));
+    }
     if ids.is_empty() {
         return Err(Failure::Usage(format!(
             "--rerun last-failed: everything in {about} passed; a run whose --report does not name {LAST_RUN} leaves it \
@@ -64,6 +65,26 @@ pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
         text::count(ids.len(), "scenario")
     ));
     Ok(ids)
+}
+
+/// The options of the last run that name its target; if it read them elsewhere, those that name its services.
+fn targets_of(record: &RunRecord, services: &[&str]) -> String {
+    let words = text::shell_words(&record.invocation);
+    let flags = conformant_report::flags(&words);
+    let given = flags
+        .iter()
+        .filter(|(flag, _)| ["--target", "--hooks", "--config"].contains(flag))
+        .flat_map(|(_, words)| words.iter().cloned());
+    let mut given: Vec<String> = given.collect();
+    if given.is_empty() {
+        let of_service = |service: &&str| format!("{service}={}", record.targets[*service]);
+        let targets = services.iter().map(of_service);
+        given = targets
+            .flat_map(|target| ["--target".to_owned(), target])
+            .collect();
+    }
+    let words: Vec<_> = given.iter().map(|word| text::shell_quoted(word)).collect();
+    words.join(" ")
 }
 
 /// The last run in words: `reports/run.json (of 2027-01-31T10:20:30Z, target http://h)`.

@@ -149,6 +149,26 @@ impl Written<'_> {
         Ok(Chained { text, about })
     }
 
+    /// The commands that judge the chain as a scenario, one a line.
+    fn again(&self, found: &Chain<'_>, finding: &Finding) -> String {
+        const FOLDER: &str = "reproduced";
+        let (file, _) = found.file(self.rulebook, finding);
+        let args = self.args;
+        let path = format!("{FOLDER}/{file}");
+        let folder = path.rsplit_once('/').map_or(FOLDER, |(folder, _)| folder);
+        let quoted = |path: &PathBuf| text::shell_quoted(&path.display().to_string()).into_owned();
+        let scenarios = args.scenarios.iter();
+        let scenarios: String = scenarios
+            .map(|folder| format!(" --scenarios {}", quoted(folder)))
+            .collect();
+        format!(
+            "  mkdir -p {folder} && conformant reproduce {} {}{scenarios} --format scenario >{path}\n  {} --scenarios {FOLDER} --filter '*/reproduced/*'",
+            quoted(&args.run),
+            text::shell_quoted(&args.finding),
+            self.run_command()
+        )
+    }
+
     /// The command `conformant run` with the targets, hooks and settings of the stored run; arguments replace them.
     fn run_command(&self) -> String {
         let args = self.args;
@@ -209,6 +229,7 @@ impl Written<'_> {
             seed: record.seed,
         };
         let comment = comment(rulebook, finding);
+        let again = self.again(&found, finding);
         let planned = Planned {
             service: found.service,
             scenario: found.scenario,
@@ -223,6 +244,7 @@ impl Written<'_> {
                 rule: &finding.rule,
             },
             hooks: hooks.as_deref(),
+            again: &again,
         };
         let script = chain(scope, &planned, about, format).map_err(Unwritten::Inexpressible)?;
         // Texts in it are quoted so that they are harmless; escaping would change what is sent.

@@ -374,7 +374,8 @@ fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
     let cut = record.scenarios.iter().filter(is_cut).count();
     let cut = text::count(cut, "scenario");
     Some(format!(
-        "time limit limits.run ({limit}) reached; {cut} not run to the end; raise limits.run or --global-timeout"
+        "time limit limits.run ({limit}) reached; {cut} not run to the end; raise limits.run or --global-timeout; what follows is not limited: clean-up, and \
+         mutation testing, which `--prove off` leaves out"
     ))
 }
 

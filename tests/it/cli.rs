@@ -7,7 +7,7 @@
     reason = "BLESS is for the tests, not for the program"
 )]
 
-use crate::program::{Folder, changed_files, conformant, ended, files, one_in, root};
+use crate::program::{Folder, Served, changed_files, conformant, ended, files, one_in, root};
 use crate::sessions::words;
 use regex::Regex;
 use std::path::PathBuf;
@@ -142,6 +142,25 @@ fn failed_scenarios_of_a_target_are_not_run_again_without_it() {
     );
     let (_, err) = folder.run(2, "run --rerun last-failed");
     assert!(err.contains("--target flow=http://127.0.0.1:1"), "{err}");
+
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
+    let options = served.options();
+    folder.run(1, &format!("run --filter flow/read-flows/happy {options}"));
+    let advice = format!("configure it again: {options}");
+    let auth = format!("--target auth={}/auth", served.url);
+    for given in ["", &auth] {
+        let (_, err) = folder.run(2, &format!("run --rerun last-failed {given}"));
+        assert!(err.contains(&advice), "{given}: {err}");
+    }
+    let (_, err) = folder.run(
+        4,
+        &format!("run --rerun last-failed --filter chat/* {options}"),
+    );
+    assert!(
+        err.contains("selected by --filter chat/* --rerun last-failed ("),
+        "{err}"
+    );
+    folder.run(1, &format!("run --rerun last-failed {options}"));
 }
 
 #[test]

@@ -50,6 +50,81 @@ impl Script {
     }
 }
 
+/// Hooks would change the target of the run while the requests go to another one.
+#[test]
+fn a_script_sent_elsewhere_needs_the_address_of_the_hooks() {
+    let rule = "flow/create-execution";
+    let scenario = "flow/create-execution/happy";
+    let (script, broken) = Script::of("flow/parameters-required", scenario, rule);
+    let head = "# To send it elsewhere, set FLOW_URL to the base URL of the service, and CONTROL_URL to that of its hooks.\n";
+    assert!(script.text.contains(head), "{}", script.text);
+    let other = Served::start(&script.folder, &[]);
+    let mut bash = Command::new("bash");
+    bash.arg("again.sh").current_dir(&*script.folder);
+    bash.env("FLOW_URL", format!("{}/flow", other.url));
+    let (code, _, err) = ended(&mut bash);
+    let expected = format!(
+        "FLOW_URL is set, and CONTROL_URL is not, so that the hooks would change the target of the run ({}/_control): set it to \
+         the base URL of the hooks\n",
+        broken.url
+    );
+    assert_eq!(
+        (code, err.as_str()),
+        (2, expected.as_str()),
+        "{}",
+        script.text
+    );
+    script.decides(&broken);
+}
+
+/// A script that may end undecided contains the commands that decide, ready to use.
+#[test]
+fn a_script_that_decides_nothing_prints_the_commands_that_do() {
+    let rule = "chat/read-members/walk";
+    let (script, broken) = Script::of("chat/page-repeats", rule, rule);
+    assert!(!script.text.contains("RUN DEFECT"), "{}", script.text);
+    let mut bash = Command::new("bash");
+    let shown = "eval \"$(grep ^again= again.sh)\"; printf %s \"$again\"";
+    bash.args(["-c", shown]).current_dir(&*script.folder);
+    let (_, commands, _) = ended(&mut bash);
+    let program = env!("CARGO_BIN_EXE_conformant");
+    let words = commands.replace("conformant ", &format!("{program} "));
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &words]).current_dir(&*script.folder);
+    let (code, out, err) = ended(&mut bash);
+    assert_eq!(code, 1, "{commands}\n{out}{err}");
+    assert!(out.contains(rule), "{commands}\n{out}{err}");
+    assert!(commands.contains(&broken.options()), "{commands}");
+}
+
+/// Functions that a script does not use are left out; each that it uses is there.
+#[test]
+fn a_script_contains_only_what_it_uses() {
+    let rule = "chat/services/channel-members-default";
+    let (script, _broken) = Script::of(
+        "chat/channel-members-default",
+        "chat/bindings/registered",
+        rule,
+    );
+    for unused in [
+        "walk() {",
+        "pass_time() {",
+        "undecided() {",
+        "expect_member() {",
+    ] {
+        assert!(!script.text.contains(unused), "{unused}: {}", script.text);
+    }
+    for used in [
+        "default() {",
+        "stop() {",
+        "call() {",
+        "expect_value() {",
+        "absent() {",
+    ] {
+        assert!(script.text.contains(used), "{used}: {}", script.text);
+    }
+}
+
 #[test]
 fn a_script_asserts_on_the_response_of_the_finding_and_ends_there() {
     let rule = "chat/services/channel-members-default";

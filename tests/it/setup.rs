@@ -132,8 +132,19 @@ fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
     let tasks = out.split_once("\nto do\n").expect("tasks are listed").1;
     let tasks: Vec<&str> = tasks.lines().collect();
     assert_eq!(
-        tasks[0],
-        "  1. start flow, or correct targets.flow.url (http://127.0.0.1:9)"
+        tasks,
+        [
+            "  1. start flow, or correct targets.flow.url (http://127.0.0.1:9)",
+            "  2. then call this command again: it lists what else a run needs",
+        ]
+    );
+    let served = Served::start(&folder, &[]);
+    let (out, _) = folder.run(3, &format!("doctor --target flow={}/flow", served.url));
+    let tasks = out.split_once("\nto do\n").expect("tasks are listed").1;
+    let tasks: Vec<&str> = tasks.lines().collect();
+    assert!(
+        tasks[0].starts_with("  1. configure credentials of targets.flow"),
+        "{tasks:?}"
     );
     for task in [
         "  2. configure the hook advance_clock: a run is then about six times faster",
@@ -281,6 +292,106 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     ] {
         assert!(out.contains(expected), "{expected} is missing:\n{out}");
     }
+}
+
+/// Each verdict that is not about a finding names what to do.
+#[test]
+fn a_run_without_findings_that_fails_names_the_remedy() {
+    let folder = Folder::new();
+    folder.write(
+        "waivers.yaml",
+        "waivers: [{ rule: flow/read-flows/page-size, reason: known, expires: 2020-01-01 }]\n",
+    );
+    let served = Served::start(&folder, &[]);
+    let options = format!("{} --filter flow/read-flows/*", served.options());
+    let (out, err) = folder.run(4, &format!("run {options} --require-complete"));
+    let next = "next: run without --filter, which leaves out what --require-complete demands\n";
+    assert!(out.ends_with(next), "{out}{err}");
+
+    let (out, err) = folder.run(1, &format!("run {options} --waivers waivers.yaml"));
+    assert!(
+        out.contains("failed (exit 1): 1 waiver does not apply, "),
+        "{out}{err}"
+    );
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let next = "next: correct the waivers: the waiver of flow/read-flows/page-size expired on 2020-01-01: known";
+    assert!(out.ends_with(next), "{out}{err}");
+
+    folder.write(
+        "conformant.yaml",
+        "targets: { all: { url: \"http://127.0.0.1:9\" } }\n",
+    );
+    let (_, err) = folder.run(2, "run");
+    assert!(
+        err.contains("targets.all: only a flag names all services at once: give --target all=URL, or write each "),
+        "{err}"
+    );
+}
+
+/// A stub that answers every call is not ok in `doctor`, and a run does not blame the service alone for it.
+#[test]
+fn a_hook_without_effect_is_not_ok_and_is_named_as_a_cause() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let stub = |body: &'static str| {
+        server(move |_| ("200 OK", "Content-Type: application/json\r\n", body))
+    };
+    let made = r#"{"flow_sid": "FW0000000000000000000000000000abcd"}"#;
+    let hooks = |clock: &'static str| {
+        json!({"hooks": {
+            "advance_clock": {"http": {"url": stub(clock)}},
+            "approve_request": {"http": {"url": stub("{}")}, "probe": {"uuid": "none"}},
+            "create_flow": {"http": {"url": stub(made)}},
+            "publish_flow": {"http": {"url": stub("{}")}},
+        }})
+    };
+    folder.write("conformant.yaml", hooks("{}").to_string());
+    let options = served.options();
+
+    let (out, _) = folder.run(0, &format!("doctor --probe {options}"));
+    for expected in [
+        "--   hook advance_clock: answered; its effect was not checked, because its result has no `now`; ",
+        "--   hook approve_request: called with {\"uuid\":\"none\"} and answered; its effect was not checked; ",
+        ". let the hook advance_clock return `now`, the time of the target afterwards, which shows its effect\n",
+    ] {
+        assert!(out.contains(expected), "{expected} is missing:\n{out}");
+    }
+
+    let run =
+        |code: i32, scenario: &str| folder.run(code, &format!("run {options} --filter {scenario}"));
+    for (scenario, hook) in [
+        ("auth/approval-requests/default-expiry", "advance_clock"),
+        ("auth/approval-requests/approved", "approve_request"),
+    ] {
+        let (out, _) = run(1, scenario);
+        let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let cause = format!("(or the hook {hook} had no effect)");
+        assert!(out.contains(&cause), "{scenario}: {out}");
+    }
+    let (_, err) = run(3, "flow/create-execution/happy");
+    assert!(
+        err.contains(
+            "it returned FW0000000000000000000000000000abcd, which flow does not have: GET "
+        ),
+        "{err}"
+    );
+
+    folder.write(
+        "conformant.yaml",
+        hooks(r#"{"now": "2026-01-01T00:00:00Z"}"#).to_string(),
+    );
+    let (out, _) = folder.run(3, &format!("doctor --probe {options}"));
+    assert!(
+        out.contains("FAIL hook advance_clock: did not move the clock: `now` "),
+        "{out}"
+    );
+
+    std::fs::remove_file(folder.join("conformant.yaml")).expect("it was written");
+    let (out, _) = folder.run(0, &format!("doctor --probe {options}"));
+    assert!(
+        out.contains("ok   hook advance_clock: moved the clock by 5 s; it is "),
+        "{out}"
+    );
 }
 
 /// A server that answers each request by its head, in lower case: status line, further fields, body.

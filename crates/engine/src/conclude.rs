@@ -3,6 +3,7 @@
 
 use super::concluded::Concluded;
 use super::evidence_file::EvidenceRecord;
+use super::hook_effects;
 use super::runner::{ScenarioOutcome, ScenarioRun, run_scenario};
 use super::session::Session;
 use super::stop::{ENDED_BEFORE, Stop};
@@ -235,6 +236,7 @@ fn attempt_until_settled(job: Job<'_>, observers: Observers<'_, '_>) -> Conclude
             continue;
         }
         let mut attempt = attempts.outcome(attempt);
+        attempt.check_hooks(rulebook, session.as_ref());
         if let Some(prover) = observers
             .prover
             .filter(|_| attempt.unreliable_because.is_none())
@@ -316,6 +318,25 @@ impl Attempt {
         }
     }
 
+    /// Whether hooks had their effect, where that could explain what went wrong on a live target.
+    fn check_hooks(&mut self, rulebook: &Rulebook, session: &dyn Session) {
+        let is_affected = self.went_wrong && self.unreliable_because.is_none();
+        if !is_affected || !session.is_live() {
+            return;
+        }
+        let missing = hook_effects::missing_creation(rulebook, &self.evidence, session);
+        let failed = missing.or_else(|| hook_effects::clock_stood_still(&self.evidence));
+        if let Some(why) = failed {
+            self.stop = Some(Stop::HookFailed(why.clone()));
+            self.unreliable_because = Some(why);
+            return;
+        }
+        let is_unseen = session.has_moved_the_clock_unseen();
+        for finding in &mut self.judgment.findings {
+            hook_effects::name_cause(rulebook, &self.evidence, is_unseen, finding);
+        }
+    }
+
     fn is_sound(&self) -> bool {
         self.unreliable_because.is_none() && !self.went_wrong && self.stop.is_none()
     }
@@ -333,7 +354,13 @@ impl Attempt {
         let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
         let void = self.unreliable_because.clone();
         let (judgment, stop) = match self.unreliable_because {
-            Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
+            Some(why) => {
+                let void = judgment.void(&why);
+                let stop = self
+                    .stop
+                    .filter(|stop| *stop == Stop::HookFailed(why.clone()));
+                (void, Some(stop.unwrap_or(Stop::Inconclusive(why))))
+            }
             None => (judgment, self.stop),
         };
         let judged = (judgment, stop.clone());

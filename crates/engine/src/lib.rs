@@ -15,6 +15,7 @@ pub mod evidence_file;
 mod excerpt;
 mod features;
 mod gate;
+mod hook_effects;
 pub mod link;
 mod needs;
 mod on_demand;

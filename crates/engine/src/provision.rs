@@ -7,7 +7,7 @@ use super::session::{Holder, HookFault, Session};
 use super::settings::{ExclusiveSetting, Settings};
 use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
-use conformant_base::http::Request;
+use conformant_base::http::{Request, Response};
 use conformant_base::json;
 use conformant_judge::evidence::{HookCall, Span};
 use conformant_rulebook::scenario::Credentials;
@@ -408,6 +408,22 @@ fn listed(
 
 /// A page of a service; `None` if the answer is not JSON.
 fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value>, Stop> {
+    let Some(response) = get(session, service, path)? else {
+        return Ok(None);
+    };
+    // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
+    if matches!(response.status, 401 | 403) {
+        return Err(Stop::Inconclusive(format!(
+            "{SET_UP_FAILED}: GET {path} answered {}",
+            response.status
+        )));
+    }
+    let page = json::parse(&response.body, json::Limits::default()).ok();
+    Ok(page.map(|page| page.value))
+}
+
+/// The response to a read of a service; `None` if the service is not configured.
+fn get(session: &dyn Session, service: &str, path: &str) -> Result<Option<Response>, Stop> {
     let settings = session.settings();
     let Some(target) = settings.targets.get(service) else {
         return Ok(None);
@@ -425,13 +441,23 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
     })?;
     let response = super::body::decoded(response);
     session.answered(service, path, &response);
-    // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
-    if matches!(response.status, 401 | 403) {
-        return Err(Stop::Inconclusive(format!(
-            "{SET_UP_FAILED}: GET {path} answered {}",
-            response.status
-        )));
-    }
-    let page = json::parse(&response.body, json::Limits::default()).ok();
-    Ok(page.map(|page| page.value))
+    Ok(Some(response))
+}
+
+/// The status of a read, and whether it was accepted with a text in its response; `None` without a response.
+pub(super) fn shows_key(
+    session: &dyn Session,
+    service: &str,
+    path: &str,
+    key: &str,
+) -> Option<(u16, bool)> {
+    let response = get(session, service, path).ok().flatten()?;
+    let is_accepted = (200..300).contains(&response.status);
+    let is_shown = is_accepted && String::from_utf8_lossy(&response.body).contains(key);
+    Some((response.status, is_shown))
+}
+
+/// The path of a list with the query for its largest page.
+pub(super) fn whole_list(operation: &Operation) -> String {
+    format!("{}{}", operation.path, whole_page(operation))
 }

@@ -114,6 +114,11 @@ pub trait Session {
         false
     }
 
+    /// Whether a hook was to move the target's clock and did not report the time, so that its effect is unknown.
+    fn has_moved_the_clock_unseen(&self) -> bool {
+        false
+    }
+
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 

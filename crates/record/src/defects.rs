@@ -5,7 +5,7 @@
 
 use super::detection::{KnownDefects, detection};
 use super::title::title_of;
-use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
+use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict, is_of_other_account};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +101,11 @@ impl<'a> Seen<'a> {
             let urgency = found.iter().map(|finding| finding.urgency()).min();
             // Where pages lack items, the addresses of pages lead elsewhere, too.
             let is_effect = found.iter().all(|finding| finding.kind == "page-url");
-            (urgency.is_none(), urgency, is_effect, Reverse(found.len()))
+            let is_of_other = found
+                .iter()
+                .all(|finding| is_of_other_account(&finding.scenario));
+            let rank = (is_effect, is_of_other, Reverse(found.len()));
+            (urgency.is_none(), urgency, rank)
         });
         let of_rules = rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
         let scenarios: BTreeSet<&str> = of_rules.clone().map(|f| f.scenario.as_str()).collect();
@@ -314,6 +318,14 @@ fn unlike_faults(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
 mod tests {
     use super::*;
     use crate::sample::{owned, rule};
+
+    #[test]
+    fn findings_of_the_first_account_come_first() {
+        let rank = |scenario: &str| finding("flow/x", scenario, "").complexity();
+        for other in ["flow/accounts/flow-kept", "flow/fetch-flow/other-account"] {
+            assert!(rank("flow/read-flows/happy") < rank(other), "{other}");
+        }
+    }
 
     fn finding(rule: &str, scenario: &str, message: &str) -> Finding {
         Finding {

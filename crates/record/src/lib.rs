@@ -264,9 +264,9 @@ pub struct Finding {
     pub diff: String,
 }
 
-/// Whether a scenario repeats another one with a second account.
+/// Whether a scenario repeats another one with a second account, or is about the separation of accounts.
 pub fn is_of_other_account(scenario: &str) -> bool {
-    scenario.ends_with("/other-account")
+    scenario.ends_with("/other-account") || scenario.split('/').nth(1) == Some("accounts")
 }
 
 /// Whether a scenario sends requests at the same time, so that it need not show the same again.

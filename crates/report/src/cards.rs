@@ -245,8 +245,11 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
         rule.findings.sort_by_key(|finding| finding.complexity());
     }
     rules.sort_by_key(|rule| {
-        let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();
-        (urgency, Reverse(rule.findings.len()))
+        let mut findings = rule.findings.iter();
+        let urgency = findings.clone().map(|finding| finding.urgency()).min();
+        let is_of_other =
+            findings.all(|finding| conformant_record::is_of_other_account(&finding.scenario));
+        (urgency, is_of_other, Reverse(rule.findings.len()))
     });
     let effects = rules.iter().map(|rule| rule.effect);
     let effect = effects.min();

@@ -111,7 +111,7 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "::notice title=conformant::not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided · target: http://127.0.0.1:4010/flow"
+            "::notice title=conformant::not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided · target: http://127.0.0.1:4010/flow"
         );
     }
 

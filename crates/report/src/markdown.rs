@@ -104,7 +104,7 @@ fn defects(cards: &[Card], out: &mut String) {
             Effect::Warns | Effect::Advises => card.effect.word(),
         };
         let defect = &card.defect;
-        let title = cell(&text::excerpt(&defect.title, 200));
+        let title = cell(&text::excerpt(&without_marks(&defect.title), 200));
         out.push_str(&format!(
             "| {}. {word} | {title} | {} | {} | {} |\n",
             card.number,
@@ -127,7 +127,7 @@ fn more(all: usize, max: usize, noun: &str) -> String {
 /// One folded defect with rules and findings.
 fn block(record: &RunRecord, card: &Card) -> String {
     let word = card.effect.word();
-    let title = html(&text::excerpt(&card.defect.title, 300));
+    let title = html(&text::excerpt(&without_marks(&card.defect.title), 300));
     let mut out = format!(
         "\n<details><summary>{}. {word} <code>{title}</code></summary>\n",
         card.number
@@ -149,7 +149,7 @@ fn block(record: &RunRecord, card: &Card) -> String {
 fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n{} ({})\n", code(broken.id), code(&broken.origin()));
     if let Some(says) = broken.says() {
-        out.push_str(&format!("\n{}\n", code(says)));
+        out.push_str(&format!("\n{}\n", code(&without_marks(says))));
     }
     for finding in broken.findings.iter().take(FINDINGS_MAX) {
         out.push_str(&format!("\n- {}\n\n", code(&finding.message)));
@@ -311,6 +311,11 @@ pub(super) fn code(text: &str) -> String {
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
+/// A text for a code span, in which marks of code would be shown.
+fn without_marks(text: &str) -> String {
+    text.replace('`', "")
+}
+
 /// A code span in a table. A bar would end the cell even there, and a backslash does not always prevent
 /// that, so it is replaced.
 pub(super) fn cell(text: &str) -> String {
@@ -351,7 +356,7 @@ mod tests {
         assert_contains(
             &markdown,
             &[
-                "## not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
+                "## not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
                 "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
                 "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
                 "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",

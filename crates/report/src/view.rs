@@ -214,6 +214,32 @@ pub(super) fn undecided(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     groups
 }
 
+/// The errors about waivers that do not apply.
+pub(super) fn stale_waivers(record: &RunRecord) -> impl Iterator<Item = &str> {
+    let errors = record.errors.iter().map(String::as_str);
+    errors.filter(|error| error.starts_with("the waiver of "))
+}
+
+/// What failed a run whose rules hold.
+fn failed_demands(record: &RunRecord) -> String {
+    let waivers = stale_waivers(record).count();
+    let claims = record.claims.as_ref();
+    let claims = claims.map_or(0, |claims| claims.unjudged.len());
+    let waivers = (waivers > 0).then(|| match waivers {
+        1 => "1 waiver does not apply".to_owned(),
+        n => format!("{n} waivers do not apply"),
+    });
+    let claims = (claims > 0).then(|| match claims {
+        1 => "1 claim was not judged".to_owned(),
+        n => format!("{n} claims were not judged"),
+    });
+    let both: Vec<String> = waivers.into_iter().chain(claims).collect();
+    match both.is_empty() {
+        true => "a waiver does not apply or a claim was not judged".to_owned(),
+        false => both.join(", "),
+    }
+}
+
 /// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
@@ -241,9 +267,15 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
             0 => String::new(),
             broken => format!(", and clients break {}", count(broken, "rule")),
         };
+        // Warnings have numbers in the same list.
+        let listed = cards.iter().filter(|card| card.effect != Effect::Advises);
+        let listed = listed.filter(|card| !is_of_clients(card)).count();
+        let of_all = match listed {
+            all if all == defects => count(defects, "defect"),
+            all => format!("{defects} of {}", count(all, "defect")),
+        };
         format!(
-            "not conformant: {} ({}) {verb} the run{clients}",
-            count(defects, "defect"),
+            "not conformant: {of_all} ({}) {verb} the run{clients}",
             count(failing - by_clients, "rule"),
         )
     } else if counts.error > 0 {
@@ -264,7 +296,8 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
             Some(1) => {
                 let passed = count(counts.pass, "rule");
                 format!(
-                    "failed (exit 1): a waiver does not apply or a claim was not judged, {passed} passed"
+                    "failed (exit 1): {}, {passed} passed",
+                    failed_demands(record)
                 )
             }
             // A target error, or too few rules judged.
@@ -661,7 +694,7 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided"
+            "not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided"
         );
         assert_eq!(
             headline(&record, STRICT),

@@ -13,6 +13,11 @@ pub(super) enum ConfigError {
     #[error("targets.{name}: no such service; known are {known}")]
     Service { name: String, known: String },
     #[error(
+        "targets.all: only a flag names all services at once: give --target all=URL, or write each service that you have, such as \
+         {first}: {{ url: URL/{first} }}"
+    )]
+    AllServices { first: String },
+    #[error(
         "targets.{service}: no url; write it in conformant.yaml, set CONFORMANT_{upper}_URL or give --target {service}=URL",
         upper = .service.to_uppercase()
     )]
@@ -116,6 +121,7 @@ impl ConfigError {
             // The flag that sets the same is named behind the key.
             Self::Duration { at, .. } => at.split(' ').next().map(str::to_owned),
             Self::Service { name, .. } => Some(format!("targets.{name}")),
+            Self::AllServices { .. } => Some("targets.all".to_owned()),
             Self::NoPassword { service } => Some(format!("targets.{service}.username")),
             Self::NoUsername { service } => Some(format!("targets.{service}.password")),
             Self::Token { service, .. } => Some(format!("targets.{service}.credentials")),

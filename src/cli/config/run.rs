@@ -198,9 +198,16 @@ impl Reader {
         let mut entries = file.targets;
         for name in entries.keys() {
             if !index.is_target(name) {
-                let known = index.targets().join(", ");
-                let name = name.clone();
-                self.problems.push(ConfigError::Service { name, known });
+                let known = index.targets();
+                self.problems.push(match (name.as_str(), known.first()) {
+                    ("all", Some(first)) => ConfigError::AllServices {
+                        first: (*first).to_owned(),
+                    },
+                    _ => ConfigError::Service {
+                        name: name.clone(),
+                        known: known.join(", "),
+                    },
+                });
             }
         }
         let urls = targets_of_environment(&index).into_iter();

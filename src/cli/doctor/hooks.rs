@@ -1,12 +1,14 @@
-//! Checks the configured hooks. A hook is ok only if a call succeeded; a stub is not.
+//! Checks the configured hooks. A hook is ok only if a call succeeded and showed an effect or a result; a stub is not.
 //!
-//! - `advance_clock` is called by zero seconds, other hooks with `--probe` only, by a call that they declare harmless.
+//! - `advance_clock` is called by zero seconds, with `--probe` also by five seconds, which its time has to show.
+//! - Other hooks are called with `--probe` only, by a call that they declare harmless.
 //! - HTTP hooks that need arguments are called without any, to see whether they are supported.
 
 use super::callbacks::CALL_BACK;
 use super::{ADVANCE_CLOCK, Check, Diagnosis, rules_by_hook};
 use crate::cli::config::{Config, environment};
 use crate::cli::invocation::invocation;
+use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::Request;
 use conformant_base::text;
 use conformant_engine::session::HookFault;
@@ -25,6 +27,8 @@ enum State {
     Works(String),
     /// It was found, but was not called: the reason, and whether `--probe` would call it.
     Untried(String, bool),
+    /// A call was answered, which shows nothing of its effect: what was seen, and what to do about it.
+    Answered(String, Option<&'static str>),
     /// It reports that the target does not support it.
     Unsupported,
     /// It is missing, or its call failed.
@@ -75,6 +79,14 @@ pub(super) fn check(
                 let command = invocation();
                 let todo = is_probeable
                     .then(|| format!("try the hooks by harmless calls: {command} --probe"));
+                let says = format!("{why}{needed}");
+                Check {
+                    rules: count,
+                    ..Check::untried(what, says, todo)
+                }
+            }
+            State::Answered(why, todo) => {
+                let todo = todo.map(|todo| format!("let the hook {name} {todo}"));
                 let says = format!("{why}{needed}");
                 Check {
                     rules: count,
@@ -132,7 +144,12 @@ fn state(
     };
     let is_called = is_probed || known.name == ADVANCE_CLOCK;
     if let Some(arguments) = probe.filter(|_| is_called) {
-        return called(hook, known, arguments, client);
+        let state = called(hook, known, arguments, client);
+        let is_moved = is_probed && known.name == ADVANCE_CLOCK;
+        return match is_moved && matches!(state, State::Works(_)) {
+            true => advanced(hook, client),
+            false => state,
+        };
     }
     // Without any arguments an HTTP hook that needs some changes nothing.
     let is_http = matches!(hook.transport, HookTransport::Http { .. });
@@ -179,15 +196,54 @@ fn called(
                     "called with {arguments}: expected `{member}` in its result, got {}",
                     text::excerpt(&result.to_string(), EXCERPT_BYTES_MAX)
                 )),
-                None if known.name == ADVANCE_CLOCK => State::Works(format!(
-                    "it is {}",
-                    result.get("now").unwrap_or(&Value::Null)
-                )),
+                None if known.name == ADVANCE_CLOCK => match result.get("now") {
+                    Some(now) => State::Works(format!("it is {now}")),
+                    None => State::Answered(
+                        "answered; its effect was not checked, because its result has no `now`"
+                            .to_owned(),
+                        Some(
+                            "return `now`, the time of the target afterwards, which shows its effect",
+                        ),
+                    ),
+                },
+                None if known.result.is_empty() => State::Answered(
+                    format!("called with {arguments} and answered; its effect was not checked"),
+                    None,
+                ),
                 None => State::Works(format!("called with {arguments}")),
             }
         }
         Err(HookFault::Unsupported) => State::Unsupported,
         Err(fault) => State::Fails(format!("called with {arguments}: {fault}")),
+    }
+}
+
+/// Moves the clock by a few seconds, which its time has to show. One second could be that of a clock in whole seconds.
+fn advanced(hook: &Hook, client: &Client) -> State {
+    const BY_SECONDS: i64 = 5;
+    let read = |seconds: i64| -> Result<Timestamp, String> {
+        let result = ask(hook, &json!({"seconds": seconds}), client).map_err(|e| e.to_string())?;
+        let now = result.get("now").unwrap_or(&Value::Null);
+        let time = now.as_str().and_then(|text| text.parse().ok());
+        time.ok_or_else(|| format!("expected a time as `now` in its result, got {now}"))
+    };
+    let began = clock::monotonic();
+    let moved = read(0).and_then(|before| Ok((before, read(BY_SECONDS)?)));
+    // The time that passes meanwhile shows no effect.
+    let passed = i64::try_from(began.elapsed().as_secs()).unwrap_or_default();
+    match moved {
+        Err(why) => State::Fails(why),
+        Ok((before, after)) => {
+            let shown = after.duration_since(before).as_secs();
+            match shown >= BY_SECONDS && shown > passed + 1 {
+                true => State::Works(format!(
+                    "moved the clock by {BY_SECONDS} s; it is \"{after}\""
+                )),
+                false => State::Fails(format!(
+                    "did not move the clock: `now` in its result was {before}, and {after} after a call with {BY_SECONDS} seconds"
+                )),
+            }
+        }
     }
 }
 

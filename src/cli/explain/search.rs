@@ -35,7 +35,34 @@ pub(super) fn similar<'a>(ids: &[&'a str], wanted: &str) -> Vec<&'a str> {
     if !named.is_empty() {
         return named;
     }
-    found(&|id| id.contains(&wanted))
+    let matching = ids.iter().copied().filter(|id| contains(id, &wanted));
+    let mut matching: Vec<&str> = matching.collect();
+    matching.sort_unstable();
+    matching.dedup();
+    matching
+}
+
+/// Whether an id contains a text within one of its words, or as several whole words: `nope` is not in `no-personal`.
+fn contains(id: &str, wanted: &str) -> bool {
+    let whole = plain(id);
+    let mut borders = vec![0];
+    let mut at = 0;
+    for c in id.chars() {
+        at += plain(&c.to_string()).len();
+        if !c.is_alphanumeric() {
+            borders.push(at);
+        }
+    }
+    borders.push(at);
+    whole.match_indices(wanted).any(|(begin, found)| {
+        let end = begin + found.len();
+        let is_in_a_word = !borders
+            .iter()
+            .any(|border| begin < *border && *border < end);
+        // A border character is a word of its own.
+        let ends_a_word = borders.contains(&end) || whole[end..].starts_with(is_border);
+        is_in_a_word || (borders.contains(&begin) && ends_a_word)
+    })
 }
 
 #[cfg(test)]
@@ -59,6 +86,13 @@ mod tests {
             ["flow/read-flows/page-size"]
         );
         assert_eq!(similar(&ids, "sizes"), ["chat/page-sizes"]);
+        assert_eq!(
+            similar(&ids, "flows/page-size"),
+            ["flow/read-flows/page-size"]
+        );
+        assert_eq!(similar(&ids, "readfl"), Vec::<&str>::new());
+        assert!(similar(&["auth/token/no-personal-data"], "nope").is_empty());
+        assert!(similar(&["flow/execution-operations"], "nope").is_empty());
         assert!(similar(&ids, "none").is_empty() && similar(&ids, "x").is_empty());
     }
 }

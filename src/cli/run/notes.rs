@@ -39,8 +39,13 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
     let settings = &config.settings;
     let url_of = |service: &String| settings.targets.get(service).map_or("", |t| &t.url);
     let mut errors: Vec<String> = Vec::new();
-    for service in &ended.denied_by {
-        errors.push(denied(service, settings.targets.get(service)));
+    let mut denied_by = ended.denied_by.iter().peekable();
+    while let Some(service) = denied_by.next() {
+        let end = match denied_by.peek() {
+            Some(_) => "",
+            None => ": the run stops here",
+        };
+        errors.push(denied(service, settings.targets.get(service)) + end);
     }
     if let Some(service) = &ended.rejected_account {
         errors.push(format!(
@@ -155,7 +160,7 @@ fn denied(service: &str, target: Option<&Target>) -> String {
         false => "",
     };
     format!(
-        "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, bearer, or headers{unsent}): the run stops here"
+        "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, bearer, or headers{unsent})"
     )
 }
 

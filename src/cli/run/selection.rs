@@ -78,7 +78,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         filters: args.filters.clone(),
         only: match args.rerun {
             None => Vec::new(),
-            Some(Rerun::LastFailed) => earlier::last_failed(!config.settings.targets.is_empty())?,
+            Some(Rerun::LastFailed) => earlier::last_failed(&config.settings)?,
         },
         partition: args.partition.as_deref().map(partition).transpose()?,
     })
@@ -219,7 +219,11 @@ fn note_nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String
     let options = given
         .iter()
         .flat_map(|(flag, values)| values.iter().map(move |v| format!("{flag} {v}")));
-    let options: Vec<String> = options.collect();
+    let mut options: Vec<String> = options.collect();
+    options.extend(args.rerun.map(|_| "--rerun last-failed".to_owned()));
+    if options.is_empty() {
+        options.push("this run".to_owned());
+    }
     let all = plan::all(rulebook);
     let ids: Vec<&str> = all.iter().map(|p| p.scenario.id.as_str()).collect();
     let near = args.filters.iter().filter(|filter| !filter.contains('*'));

@@ -208,6 +208,13 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     let next = match cards.first().and_then(|card| card.rules.first()) {
         Some(rule) => format!("conformant explain {}", rule.id),
+        None if view::stale_waivers(record).next().is_some() => {
+            let first = view::stale_waivers(record).next().unwrap_or_default();
+            format!("correct the waivers: {first}")
+        }
+        None if is_too_small(record) => {
+            "run without --filter, which leaves out what --require-complete demands".to_owned()
+        }
         None if is_run(record) && !record.is_live() => {
             "conformant init --target SERVICE=URL".to_owned()
         }
@@ -216,6 +223,12 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     };
     out.push_str(&format!("next: {next}\n"));
     out
+}
+
+/// Whether a filter left out what the run had to judge.
+fn is_too_small(record: &RunRecord) -> bool {
+    let is_demanded = record.invocation.contains(" --require-complete");
+    record.exit == Some(4) && is_demanded && has_filter(record)
 }
 
 /// Whether `doctor` can name what is missing. It cannot raise the time limit.
@@ -417,7 +430,7 @@ undetected mutations
       end_execution)
   … 2 more places in the reports
 
-not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided
+not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow
 next: conformant explain flow/execution/status
 "#;
@@ -481,7 +494,7 @@ next: conformant explain flow/execution/status
             render(&sample(), &look),
             "FAIL 1. An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
              WARN 2. /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided\n\
+             not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided\n\
              target: http://127.0.0.1:4010/flow\n"
         );
     }

@@ -9,6 +9,7 @@ use crate::settings::Hook;
 use crate::template::wait_of;
 use conformant_base::clock;
 use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -76,6 +77,9 @@ impl LiveScenario<'_> {
             let by = Duration::from_millis(by_ms.unsigned_abs());
             let why = format!("`now` in its answer did not grow by the requested {by:?}");
             return Err(HookFault::Failed(why));
+        }
+        if by_ms > 0 && measured.is_none() {
+            self.live.is_clock_unseen.store(true, Ordering::Relaxed);
         }
         self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
         let moved = ahead.moved(by_ms);

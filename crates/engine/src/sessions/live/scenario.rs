@@ -198,6 +198,10 @@ impl Session for LiveScenario<'_> {
         self.has_moved.get()
     }
 
+    fn has_moved_the_clock_unseen(&self) -> bool {
+        self.live.is_clock_unseen.load(Ordering::Relaxed)
+    }
+
     fn listen(&self, duration: Duration) {
         let _counted = self.live.waits.for_callbacks();
         self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);

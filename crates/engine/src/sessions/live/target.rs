@@ -79,6 +79,8 @@ pub struct Live {
     pub(super) holders: Holders,
     /// Offset of the target's clock, by the answers of `advance_clock`.
     pub(super) ahead: Mutex<ClockOffset>,
+    /// Whether `advance_clock` was to move the clock and its answer had no time.
+    pub(super) is_clock_unseen: AtomicBool,
     pub(super) clock_queried: Once,
     /// The first offset and its time; `None` if the target does not report its time.
     pub(super) began: OnceLock<(ClockOffset, Instant)>,
@@ -201,6 +203,7 @@ impl Live {
             phone_numbers,
             holders: Holders::default(),
             ahead: Mutex::default(),
+            is_clock_unseen: AtomicBool::new(false),
             clock_queried: Once::new(),
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(NO_CALLBACK_YET),

@@ -1,0 +1,329 @@
+//! Whether a hook had its effect, where a scenario of a live target has findings.
+//!
+//! A hook that only answers looks like a defect of the service. What can be checked is checked: whether the service has what a
+//! hook says it created. Otherwise the finding names the hook as the other possible cause.
+
+use super::provision::{shows_key, whole_list};
+use super::session::Session;
+use conformant_base::clock::Timestamp;
+use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall, Outcome};
+use conformant_record::Finding;
+use conformant_rulebook::{Action, Operation, Rulebook};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The hook that moves the target's clock.
+const ADVANCE_CLOCK: &str = "advance_clock";
+/// The kind of a finding about a state that time changes.
+const UNTIMELY: &str = "untimely";
+
+/// The reason why a hook failed although it answered: it returned the key of a resource that the service does not have. A
+/// service that shows it anywhere has it, also where one of its operations is defective.
+pub(super) fn missing_creation(
+    rulebook: &Rulebook,
+    evidence: &Evidence,
+    session: &dyn Session,
+) -> Option<String> {
+    calls(evidence).find_map(|(_, call)| {
+        let hook = rulebook.index.hook(&call.name)?;
+        let mut effects = hook.effects.iter();
+        let (key, effect) = effects
+            .by_ref()
+            .filter(|effect| effect.does == Action::Makes)
+            .find_map(|effect| Some((result_of(call, effect.key.as_ref()?)?, effect)))?;
+        if evidence.exchanges.iter().any(|one| accepts(one, key)) {
+            return None;
+        }
+        let (service, _) = effect.kind.split_once('/')?;
+        let operations = || rulebook.services.get(service).into_iter();
+        let operations = || operations().flat_map(|service| service.operations.values());
+        let is_about = |operation: &&Operation| operation.resource.as_ref() == Some(&effect.kind);
+        let fetch = operations()
+            .filter(is_about)
+            .find(|o| o.does == Action::Shows && o.path.matches('{').count() == 1)?;
+        let list = operations()
+            .filter(is_about)
+            .find(|o| o.does == Action::Lists && !o.path.contains('{'))?;
+        let (before, rest) = fetch.path.split_once('{')?;
+        let (_, after) = rest.split_once('}')?;
+        let path = format!("{before}{key}{after}");
+        let is_absent = shows_key(session, service, &path, key)? == (404, false)
+            && !shows_key(session, service, &whole_list(list), key)?.1;
+        is_absent.then(|| {
+            format!(
+                "hook {} failed: it returned {key}, which {service} does not have: GET {path} answered 404, and {} lacks it",
+                call.name, list.id
+            )
+        })
+    })
+}
+
+/// The reason why the hook that moves the clock failed although it answered: it reported no time, and the dates of an operation
+/// that was called before and after it show less than half of it.
+pub(super) fn clock_stood_still(evidence: &Evidence) -> Option<String> {
+    const SECONDS_MIN: i64 = 5;
+    let mut newest: BTreeMap<(&str, &str), (Timestamp, i64)> = BTreeMap::new();
+    let mut moved = 0;
+    for event in &evidence.events {
+        match event {
+            Event::Hook(call) if call.name == ADVANCE_CLOCK => {
+                let is_unseen = call.result.as_ref().is_ok_and(|it| it.get("now").is_none());
+                let seconds = call.arguments.get("seconds").and_then(Value::as_i64);
+                moved += seconds.filter(|_| is_unseen).unwrap_or_default();
+            }
+            Event::Exchange(index) => {
+                let exchange = evidence.exchanges.get(*index)?;
+                let Some(date) = date_of_creation(exchange) else {
+                    continue;
+                };
+                let operation = (exchange.service.as_str(), exchange.operation.as_str());
+                let before = newest.insert(operation, (date, moved));
+                let Some((before, moved_before)) = before else {
+                    continue;
+                };
+                let (by, shown) = (moved - moved_before, date.duration_since(before));
+                if by >= SECONDS_MIN && shown.as_secs() < by / 2 {
+                    return Some(format!(
+                        "hook {ADVANCE_CLOCK} failed: it was to move the clock by {by} s, and the dates of {} show {} s",
+                        exchange.operation,
+                        shown.as_secs()
+                    ));
+                }
+            }
+            Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => {}
+        }
+    }
+    None
+}
+
+/// The newest date in the response to an accepted creation.
+fn date_of_creation(exchange: &Exchange) -> Option<Timestamp> {
+    let is_created = exchange.status() == Some(201);
+    let document = exchange.document().filter(|_| is_created)?;
+    let mut newest = None;
+    let mut left: Vec<&Value> = vec![document];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => left.extend(members.values()),
+            Value::Array(items) => left.extend(items),
+            Value::String(text) => newest = newest.max(text.parse::<Timestamp>().ok()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    newest
+}
+
+/// Adds the hook on whose effect a finding depends to its message.
+pub(super) fn name_cause(
+    rulebook: &Rulebook,
+    evidence: &Evidence,
+    is_clock_unseen: bool,
+    finding: &mut Finding,
+) {
+    if let Some(name) = cause(rulebook, evidence, is_clock_unseen, finding) {
+        finding.message += &format!(" (or the hook {name} had no effect)");
+    }
+}
+
+fn cause<'e>(
+    rulebook: &Rulebook,
+    evidence: &'e Evidence,
+    is_clock_unseen: bool,
+    finding: &Finding,
+) -> Option<&'e str> {
+    if finding.kind == UNTIMELY {
+        return is_clock_unseen.then_some(ADVANCE_CLOCK);
+    }
+    let index = finding.exchange.checked_sub(1);
+    let exchange = index.and_then(|index| evidence.exchanges.get(index));
+    let until = evidence.events.iter().position(|event| match event {
+        Event::Exchange(of) => Some(*of) == index,
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => false,
+    });
+    let until = until.unwrap_or(evidence.events.len());
+    if finding.pointer == "/count" && exchange.is_none() && finding.actual == "0" {
+        return last_cause(rulebook, evidence, finding.step);
+    }
+    let mut before: Vec<(usize, &HookCall)> = calls(evidence).collect();
+    before.retain(|(event, _)| *event < until);
+    let named = before.iter().rev().map(|(_, call)| *call).find(|call| {
+        let is_awaited = finding.expected.ends_with(&format!(" after {}", call.name));
+        let lacks =
+            |key: &str| finding.expected.contains(key) && finding.actual.ends_with("without it");
+        let is_unknown = |key: &str| {
+            let is_sought = exchange.is_some_and(|one| one.request.target.contains(key));
+            is_sought && finding.actual.starts_with("status 404")
+        };
+        is_awaited || results(call).any(|key| lacks(key) || is_unknown(key))
+    });
+    named.map(|call| call.name.as_str())
+}
+
+/// The hook whose effect should have caused a callback: the last action before the step that waits for it.
+fn last_cause<'e>(rulebook: &Rulebook, evidence: &'e Evidence, step: usize) -> Option<&'e str> {
+    let mut events = evidence.events.iter().rev();
+    events.find_map(|event| match event {
+        Event::Hook(call) if call.step < step => {
+            let hook = rulebook.index.hook(&call.name)?;
+            (!hook.effects.is_empty()).then_some(Some(call.name.as_str()))
+        }
+        Event::Exchange(index) => {
+            let exchange = evidence.exchanges.get(*index)?;
+            let is_write = exchange.step < step && exchange.request.method != "GET";
+            is_write.then_some(None)
+        }
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    })?
+}
+
+/// The hooks that succeeded, with the indexes of their events.
+fn calls(evidence: &Evidence) -> impl Iterator<Item = (usize, &HookCall)> {
+    let events = evidence.events.iter().enumerate();
+    events.filter_map(|(index, event)| match event {
+        Event::Hook(call) if call.result.is_ok() => Some((index, call)),
+        Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    })
+}
+
+fn result_of<'e>(call: &'e HookCall, member: &str) -> Option<&'e str> {
+    call.result.as_ref().ok()?.get(member)?.as_str()
+}
+
+/// The keys in the result of a hook. Short texts occur elsewhere by chance.
+fn results(call: &HookCall) -> impl Iterator<Item = &str> {
+    const KEY_BYTES_MIN: usize = 8;
+    let members = call
+        .result
+        .as_ref()
+        .ok()
+        .and_then(|result| result.as_object());
+    let texts = members.into_iter().flat_map(|members| members.values());
+    let texts = texts.filter_map(Value::as_str);
+    texts.filter(|text| text.len() >= KEY_BYTES_MIN)
+}
+
+/// Whether a request was accepted that names the resource, or whose response contains it.
+fn accepts(exchange: &Exchange, key: &str) -> bool {
+    let Outcome::Answered { response, .. } = &exchange.outcome else {
+        return false;
+    };
+    let is_accepted = (200..300).contains(&response.status);
+    let is_shown = || String::from_utf8_lossy(&response.body).contains(key);
+    is_accepted && (exchange.request.target.contains(key) || is_shown())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conformant_base::http::{Request, Response};
+    use conformant_judge::evidence::{Body, Expectation, Poll, Span};
+    use conformant_judge::load::shared;
+    use conformant_rulebook::scenario::Credentials;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn created(evidence: &mut Evidence, date: &str) {
+        let document = json!({"sid": "AB1", "date_created": date});
+        evidence
+            .events
+            .push(Event::Exchange(evidence.exchanges.len()));
+        evidence.exchanges.push(Exchange {
+            step: 1,
+            service: "service".to_owned(),
+            operation: "create-thing".to_owned(),
+            sent: BTreeMap::new(),
+            credentials: Credentials::Default,
+            base: "http://127.0.0.1".to_owned(),
+            request: Request::new("POST", "/Things"),
+            outcome: Outcome::Answered {
+                response: Response::new(201, "application/json", document.to_string()),
+                body: Body::Document {
+                    value: Arc::new(document),
+                    notes: Vec::new(),
+                },
+            },
+            expectation: Expectation::Either,
+            span: Span::UNKNOWN,
+            via: None,
+            poll: Poll::Once,
+            shell: Arc::default(),
+            setup: false,
+            race: None,
+        });
+    }
+
+    fn called(evidence: &mut Evidence, name: &str, arguments: Value, result: Value) {
+        evidence.events.push(Event::Hook(HookCall {
+            step: 1,
+            name: name.to_owned(),
+            arguments,
+            result: Ok(Arc::new(result)),
+            span: Span::UNKNOWN,
+            race: None,
+        }));
+    }
+
+    #[test]
+    fn dates_show_whether_an_unseen_clock_moved() {
+        for (result, later, stood_still) in [
+            (json!({}), "2026-01-01T00:00:02Z", true),
+            (json!({}), "2026-01-01T00:01:01Z", false),
+            // A hook that reports the time is checked by it.
+            (
+                json!({"now": "2026-01-01T00:01:00Z"}),
+                "2026-01-01T00:00:02Z",
+                false,
+            ),
+        ] {
+            let mut evidence = Evidence::default();
+            created(&mut evidence, "2026-01-01T00:00:00Z");
+            called(&mut evidence, ADVANCE_CLOCK, json!({"seconds": 60}), result);
+            created(&mut evidence, later);
+            let why = clock_stood_still(&evidence);
+            assert_eq!(why.is_some(), stood_still, "{later}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn a_finding_names_the_hook_on_whose_effect_it_depends() {
+        let sid = "FW00000000000000000000000000000001";
+        let mut evidence = Evidence::default();
+        called(
+            &mut evidence,
+            "create_flow",
+            json!({}),
+            json!({"flow_sid": sid}),
+        );
+        called(&mut evidence, "approve_request", json!({}), json!({}));
+        created(&mut evidence, "2026-01-01T00:00:00Z");
+        let cause_of = |kind: &str, expected: &str, actual: &str, is_unseen| {
+            let finding = Finding {
+                kind: kind.to_owned(),
+                expected: expected.to_owned(),
+                actual: actual.to_owned(),
+                exchange: 1,
+                ..Finding::default()
+            };
+            cause(shared(), &evidence, is_unseen, &finding)
+        };
+        assert_eq!(
+            cause_of(UNTIMELY, "expired", "pending", true),
+            Some(ADVANCE_CLOCK)
+        );
+        assert_eq!(cause_of(UNTIMELY, "expired", "pending", false), None);
+        let after = "\"approved\" after approve_request";
+        assert_eq!(
+            cause_of("state", after, "\"pending\"", false),
+            Some("approve_request")
+        );
+        let listed = format!("{sid} in the list");
+        assert_eq!(
+            cause_of("list", &listed, "a list without it", false),
+            Some("create_flow")
+        );
+        assert_eq!(
+            cause_of("state", "\"approved\"", "\"pending\"", false),
+            None
+        );
+    }
+}
