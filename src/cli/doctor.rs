@@ -128,7 +128,8 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     let client = &targets.client;
     let unsupported = hooks::check(&config, &rulebook, client, args.probe, &mut diagnosis);
     if callbacks::is_needed(&config, &rulebook) {
-        diagnosis.push(callbacks::check(&config, client));
+        let is_answering = !diagnosis.answering.is_empty();
+        diagnosis.push(callbacks::check(&config, client, is_answering));
     }
     strict::check(&config, &mut diagnosis);
     diagnosis.left_out = left_out(&config, &rulebook, &unsupported);

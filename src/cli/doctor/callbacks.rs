@@ -17,11 +17,14 @@ use std::time::Duration;
 /// The hook that makes the target send a callback.
 pub(super) const CALL_BACK: &str = "call_back";
 
-/// Opens the callback receiver as a run would, and sends it callbacks.
-pub(super) fn check(config: &Config, client: &Client) -> Check {
+/// Opens the callback receiver as a run would, and sends it callbacks. A target that does not answer sends none.
+pub(super) fn check(config: &Config, client: &Client, is_answering: bool) -> Check {
     let result = listener(config).and_then(|listener| {
         from_here(&listener, client)?;
-        from_target(&listener, config, client)
+        match is_answering {
+            true => from_target(&listener, config, client),
+            false => Err(CallbackError::Silent),
+        }
     });
     let what = "callback address".to_owned();
     match result {
@@ -30,6 +33,7 @@ pub(super) fn check(config: &Config, client: &Client) -> Check {
             let says = "reachable from here; from the target unknown: hook call_back reports that it is not supported";
             Check::untried(what, says.to_owned(), None)
         }
+        Err(error @ CallbackError::Silent) => Check::untried(what, error.to_string(), None),
         Err(error) => {
             let todo = error.todo().to_owned();
             Check::failed(what, error.to_string(), todo)
@@ -62,6 +66,8 @@ enum CallbackError {
     Unreached { origin: String, source: Fault },
     #[error("{origin} answers {status}, so it leads to another server")]
     Stranger { origin: String, status: u16 },
+    #[error("reachable from here; not tried from the target, because no service answers")]
+    Silent,
     #[error("hook {CALL_BACK}: {0}")]
     Hook(#[from] HookFault),
     #[error(
@@ -78,6 +84,7 @@ impl CallbackError {
             Self::NoAddress { .. } | Self::Unreached { .. } | Self::Stranger { .. } => {
                 "correct `callbacks.public_url`: it has to lead to `callbacks.listen`"
             }
+            Self::Silent => "start the service",
             Self::Hook(_) => {
                 "repair the hook call_back; `conformant explain call_back` describes it"
             }
