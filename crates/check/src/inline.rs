@@ -3,8 +3,10 @@
 //! Does not forward or print. Histories are bounded: a full one is judged and a new one begins, so that a proxy can run
 //! for weeks.
 
+use super::Surroundings;
+use super::checker::FINDINGS_MAX;
+use super::document::DocumentJudge;
 use super::traffic::{History, Observed, Operations};
-use super::{DocumentJudge, FINDINGS_MAX, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::Recorder;
 use conformant_judge::Judgment;

@@ -3,7 +3,7 @@
 //! A payload is judged by the schema that its address names. Neither the envelope nor the order of events is judged,
 //! because the documents define neither (D1, Events).
 
-use super::DocumentJudge;
+use super::document::DocumentJudge;
 use super::envelope::{Envelope, EventError, Mapping};
 use super::fast_path::{Envelopes, FastPath, LookInside, Part, TypeFastPath};
 use super::lines::{Judged, LineJudge, Quick};

@@ -2,7 +2,8 @@
 //!
 //! The intent of the requests is unknown, so that a refusal is never reported.
 
-use super::{DocumentJudge, Surroundings};
+use super::Surroundings;
+use super::document::DocumentJudge;
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::body;
 use conformant_engine::link::Shown;

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, EntryError};
 use super::reading::read_entries;
-use crate::DocumentJudge;
+use crate::document::DocumentJudge;
 use crate::traffic::{History, Observed, Operations};
 use conformant_base::http::{Cause, Request};
 use conformant_judge::Judgment;

@@ -1,7 +1,8 @@
 //! Tests of reading files line by line.
 
 use super::*;
-use crate::{Checker, FINDINGS_MAX, Kind, Surroundings};
+use crate::checker::FINDINGS_MAX;
+use crate::{Checker, Kind, Surroundings};
 use conformant_judge::load::shared as rulebook;
 use conformant_record::{Level, RunRecord};
 use std::io::Write as _;
