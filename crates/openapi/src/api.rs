@@ -2,6 +2,8 @@
 //!
 //! What an operation cannot do without but the rulebook cannot express leaves the operation out, with the reason.
 
+use crate::answers::{Answer, Shape, answer, error};
+use crate::auth::{Auth, auth};
 use crate::document::{Document, Part};
 use crate::schema::{Schemas, types_of};
 use conformant_rulebook::kebab;
@@ -13,31 +15,6 @@ const OPERATIONS_MAX: usize = 400;
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 /// Header parameters that OpenAPI itself ignores.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
-/// Keys of arrays that hold the items of a list.
-const LIST_KEYS: [&str; 12] = [
-    "items", "data", "results", "content", "records", "values", "entries", "list", "elements",
-    "rows", "objects", "hits",
-];
-/// Keys next to such an array.
-const PAGE_KEYS: [&str; 16] = [
-    "next",
-    "previous",
-    "prev",
-    "cursor",
-    "nextcursor",
-    "nextpage",
-    "nextpagetoken",
-    "nexttoken",
-    "total",
-    "totalcount",
-    "count",
-    "meta",
-    "links",
-    "paging",
-    "pagination",
-    "hasmore",
-];
-
 /// What the document describes.
 pub(crate) struct Api<'d> {
     pub(crate) title: String,
@@ -47,15 +24,6 @@ pub(crate) struct Api<'d> {
     pub(crate) operations: Vec<Operation<'d>>,
     /// What was left out, with the reason.
     pub(crate) left_out: Vec<String>,
-}
-
-/// How requests carry credentials.
-#[derive(Default)]
-pub(crate) struct Auth {
-    /// Name, `service.yaml` entry and `openapi.yaml` entry of the scheme that is used.
-    pub(crate) scheme: Option<(String, Value, Value)>,
-    /// Schemes that are not used, with the reason.
-    pub(crate) unused: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,38 +54,6 @@ pub(crate) struct Field<'d> {
 pub(crate) struct Body<'d> {
     pub(crate) media: String,
     pub(crate) fields: Vec<Field<'d>>,
-}
-
-/// What an accepted request returns.
-pub(crate) enum Answer<'d> {
-    /// Nothing, or nothing that is described.
-    Nothing,
-    /// Something else than an object or a list of objects.
-    Other,
-    /// One object.
-    One(Shape<'d>),
-    /// A list of objects: the page, and the key of the array in it (empty: the page is the array).
-    List {
-        page: Part<'d>,
-        key: String,
-        items: Shape<'d>,
-    },
-}
-
-/// An object schema, with the name of its component where it has one.
-#[derive(Clone)]
-pub(crate) struct Shape<'d> {
-    pub(crate) part: Part<'d>,
-    pub(crate) component: Option<String>,
-    /// Where the resource is inside, such as `/data`.
-    pub(crate) inside: String,
-}
-
-impl Shape<'_> {
-    /// Whether both are the same component at the same place.
-    pub(crate) fn is_same(&self, other: &Shape<'_>) -> bool {
-        self.component.is_some() && self.component == other.component && self.inside == other.inside
-    }
 }
 
 pub(crate) struct Operation<'d> {
@@ -209,7 +145,7 @@ pub(crate) fn properties<'d>(doc: &'d Document, part: &Part<'d>) -> Vec<(&'d str
 }
 
 /// The type of a schema, through references and `allOf`.
-fn type_of(doc: &Document, part: &Part<'_>) -> Option<String> {
+pub(crate) fn type_of(doc: &Document, part: &Part<'_>) -> Option<String> {
     fn look(doc: &Document, part: &Part<'_>, depth: usize) -> Option<String> {
         let part = doc.resolve(part).filter(|_| depth < 12)?;
         let written = part.get("type").and_then(|t| match t.node.text() {
@@ -232,7 +168,7 @@ fn type_of(doc: &Document, part: &Part<'_>) -> Option<String> {
     look(doc, part, 0)
 }
 
-fn component(part: &Part<'_>) -> Option<String> {
+pub(crate) fn component(part: &Part<'_>) -> Option<String> {
     let reference = part.text("$ref")?;
     let name = reference.strip_prefix("#/components/schemas/")?;
     (!name.contains('/')).then(|| conformant_base::http::percent_decode(name))
@@ -583,218 +519,16 @@ fn body_of<'d>(schemas: &Schemas<'d>, written: &Part<'d>) -> Result<Option<Body<
 }
 
 /// The media types of a body with their descriptions.
-fn contents<'d>(body: &Part<'d>) -> Vec<(&'d str, Part<'d>)> {
+pub(crate) fn contents<'d>(body: &Part<'d>) -> Vec<(&'d str, Part<'d>)> {
     let content = body.get("content").into_iter();
     content.flat_map(|content| content.members()).collect()
 }
 
-fn without_parameters(media: &str) -> &str {
+pub(crate) fn without_parameters(media: &str) -> &str {
     media.split(';').next().unwrap_or_default().trim()
 }
 
-fn is_json(media: &str) -> bool {
+pub(crate) fn is_json(media: &str) -> bool {
     let media = without_parameters(media);
     media == "application/json" || media.ends_with("+json")
-}
-
-/// The schema of a JSON response.
-fn json_schema<'d>(doc: &'d Document, response: &Part<'d>) -> Option<Part<'d>> {
-    let response = doc.resolve(response)?;
-    let is_any = |media: &str| without_parameters(media) == "*/*";
-    let mut contents = contents(&response).into_iter();
-    let (_, content) = contents.find(|(media, _)| is_json(media) || is_any(media))?;
-    content.get("schema")
-}
-
-fn answer<'d>(doc: &'d Document, part: &Part<'d>, path: &str) -> (Answer<'d>, bool) {
-    let responses = part.get("responses").into_iter();
-    let responses = responses.flat_map(|r| r.members());
-    let accepted = responses.filter(|(status, _)| status.starts_with('2'));
-    let mut accepted: Vec<(&str, Part<'d>)> = accepted.collect();
-    accepted.sort_by_key(|(status, _)| *status);
-    let has_link = accepted.iter().any(|(_, response)| {
-        let headers = doc.resolve(response).and_then(|r| r.get("headers"));
-        let mut fields = headers.into_iter().flat_map(|h| h.members());
-        fields.any(|(name, _)| name.eq_ignore_ascii_case("link"))
-    });
-    let schema = accepted
-        .iter()
-        .find_map(|(_, response)| json_schema(doc, response));
-    let Some(schema) = schema else {
-        let is_described = accepted.iter().any(|(_, response)| {
-            doc.resolve(response)
-                .is_some_and(|r| r.get("content").is_some())
-        });
-        let answer = if is_described {
-            Answer::Other
-        } else {
-            Answer::Nothing
-        };
-        return (answer, has_link);
-    };
-    (shaped(doc, &schema, path), has_link)
-}
-
-fn shaped<'d>(doc: &'d Document, schema: &Part<'d>, path: &str) -> Answer<'d> {
-    let Some(target) = doc.resolve(schema) else {
-        return Answer::Other;
-    };
-    let shape = |part: &Part<'d>| Shape {
-        part: part.clone(),
-        component: component(part),
-        inside: String::new(),
-    };
-    match type_of(doc, schema).as_deref() {
-        Some("array") => {
-            let items = target
-                .get("items")
-                .filter(|items| type_of(doc, items).as_deref() == Some("object"));
-            match items {
-                Some(items) => Answer::List {
-                    page: target,
-                    key: String::new(),
-                    items: shape(&items),
-                },
-                None => Answer::Other,
-            }
-        }
-        Some("object") => {
-            let all = properties(doc, schema);
-            if !path.ends_with('}')
-                && let Some((key, items)) = list_in(doc, &all, path)
-            {
-                return Answer::List {
-                    page: schema.clone(),
-                    key,
-                    items: shape(&items),
-                };
-            }
-            // An envelope: one object inside, and no field that identifies the whole.
-            let objects: Vec<_> = all
-                .iter()
-                .filter(|(_, part)| type_of(doc, part).as_deref() == Some("object"))
-                .collect();
-            let is_named =
-                |name: &str| ["data", "result", "item", "response", "payload"].contains(&name);
-            if let Some((name, inner)) = objects.iter().find(|(name, _)| is_named(name))
-                && all
-                    .iter()
-                    .all(|(name, _)| !["id", "uuid"].contains(&plain(name).as_str()))
-            {
-                return Answer::One(Shape {
-                    part: schema.clone(),
-                    component: component(inner),
-                    inside: format!("/{name}"),
-                });
-            }
-            match all.is_empty() {
-                true => Answer::Other,
-                false => Answer::One(shape(schema)),
-            }
-        }
-        _ => Answer::Other,
-    }
-}
-
-/// The array of a page, by its name and by the keys next to it.
-fn list_in<'d>(
-    doc: &'d Document,
-    all: &[(&'d str, Part<'d>)],
-    path: &str,
-) -> Option<(String, Part<'d>)> {
-    let mut arrays = all.iter().filter_map(|(name, part)| {
-        let target = doc.resolve(part)?;
-        let items = target.get("items")?;
-        let is_list = type_of(doc, part).as_deref() == Some("array")
-            && type_of(doc, &items).as_deref() == Some("object");
-        is_list.then_some((*name, items))
-    });
-    let (name, items) = arrays.next()?;
-    if arrays.next().is_some() {
-        return None;
-    }
-    let last = path
-        .rsplit('/')
-        .find(|segment| !segment.is_empty() && !segment.starts_with('{'));
-    let is_of_path = last.is_some_and(|last| plain(last) == plain(name));
-    let is_list = LIST_KEYS.contains(&plain(name).as_str())
-        || is_of_path
-        || all
-            .iter()
-            .any(|(key, _)| PAGE_KEYS.contains(&plain(key).as_str()));
-    is_list.then(|| (name.to_owned(), items))
-}
-
-/// The body that the document describes for every rejection.
-fn error<'d>(doc: &'d Document, part: &Part<'d>) -> Option<Shape<'d>> {
-    let responses = part.get("responses")?;
-    let response = responses.get("4XX").or_else(|| responses.get("default"))?;
-    let schema = json_schema(doc, &response)?;
-    let is_object =
-        type_of(doc, &schema).as_deref() == Some("object") && !properties(doc, &schema).is_empty();
-    is_object.then(|| Shape {
-        component: component(&schema),
-        part: schema,
-        inside: String::new(),
-    })
-}
-
-fn auth(doc: &Document) -> Auth {
-    let mut auth = Auth::default();
-    let schemes = doc
-        .root()
-        .get("components")
-        .and_then(|c| c.get("securitySchemes"));
-    for (name, part) in schemes.into_iter().flat_map(|s| s.members()) {
-        let Some(scheme) = doc.resolve(&part) else {
-            continue;
-        };
-        let lower = scheme
-            .text("scheme")
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let (entry, described) = match (scheme.text("type"), lower.as_str(), scheme.text("in")) {
-            (Some("http"), "basic", _) => (
-                Value::from("basic"),
-                serde_json::json!({ "type": "http", "scheme": "basic" }),
-            ),
-            (Some("apiKey"), _, Some("header")) => {
-                let field = scheme.text("name").unwrap_or("X-Api-Key");
-                (
-                    serde_json::json!({ "header": field }),
-                    serde_json::json!({ "type": "apiKey", "in": "header", "name": field }),
-                )
-            }
-            (Some("http" | "oauth2" | "openIdConnect"), _, _) => (
-                serde_json::json!({ "header": "Authorization" }),
-                serde_json::json!({ "type": "http", "scheme": "bearer" }),
-            ),
-            (Some("apiKey"), _, place) => {
-                let place = place.unwrap_or("an unknown place");
-                auth.unused.push(format!(
-                    "the security scheme `{name}` is a key in {place}, which is not sent"
-                ));
-                continue;
-            }
-            _ => {
-                auth.unused.push(format!(
-                    "the security scheme `{name}` is of an unknown type"
-                ));
-                continue;
-            }
-        };
-        if auth.scheme.is_some() {
-            auth.unused
-                .push(format!("the security scheme `{name}`: one scheme is used"));
-            continue;
-        }
-        let mut described = crate::schema::object(described);
-        described.insert(
-            "description".to_owned(),
-            Value::from("Requests carry credentials."),
-        );
-        described.insert("x-source".to_owned(), doc.source(&part));
-        auth.scheme = Some((name.to_owned(), entry, described.into()));
-    }
-    auth
 }

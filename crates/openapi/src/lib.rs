@@ -5,7 +5,9 @@
 //! - Everything inferred is marked `basis: inferred`; sources are pointers into the document with their line.
 //! - The document is never executed or fetched; size, depth and work are limited.
 
+mod answers;
 mod api;
+mod auth;
 mod document;
 mod folder;
 mod paging;
@@ -16,7 +18,8 @@ mod surface;
 mod values;
 mod write;
 
-use api::{Answer, Api};
+use answers::Answer;
+use api::Api;
 use conformant_rulebook::{Problem, kebab};
 use document::Document;
 use folder::Folder;

@@ -1,6 +1,7 @@
 //! Requests that are accepted as far as the document shows: what exists before them, and their values.
 
-use crate::api::{Answer, Api, Operation, Place, names_in, plain};
+use crate::answers::Answer;
+use crate::api::{Api, Operation, Place, names_in, plain};
 use crate::paging::Paging;
 use crate::resources::{Resources, ShownResource, with_article};
 use crate::schema::{is_single, types_of};

@@ -6,7 +6,9 @@
 //! - The response schema of the resource becomes a schema file. If other operations return the same resource with another
 //!   schema, that schema becomes a further file for it.
 
-use crate::api::{Answer, Api, Operation, Place, Shape, first_free, names_in, plain, properties};
+use crate::answers::Answer;
+use crate::answers::Shape;
+use crate::api::{Api, Operation, Place, first_free, names_in, plain, properties};
 use crate::schema::{Schemas, types_of};
 use conformant_base::json::join;
 use conformant_rulebook::kebab;

@@ -1,7 +1,8 @@
 //! `openapi.yaml`: operations, parameters and responses.
 
 use super::{Folder, RULES};
-use crate::api::{Answer, Body, Field, Operation, Parameter, Place, plain};
+use crate::answers::Answer;
+use crate::api::{Body, Field, Operation, Parameter, Place, plain};
 use crate::document::Part;
 use crate::paging::Paging;
 use crate::resources::{noun, with_article};

@@ -1,7 +1,8 @@
 //! `rules/`: rules that a schema cannot state.
 
 use super::Folder;
-use crate::api::{Answer, Operation, Place};
+use crate::answers::Answer;
+use crate::api::{Operation, Place};
 use crate::resources::{ShownResource, noun};
 use crate::schema::types_of;
 use conformant_base::json::join;

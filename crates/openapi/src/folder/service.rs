@@ -1,7 +1,8 @@
 //! `service.yaml`: credentials, settings and the first request of a service.
 
 use super::{Folder, document_id};
-use crate::api::{Answer, Operation};
+use crate::answers::Answer;
+use crate::api::Operation;
 use crate::schema::object;
 use serde_json::{Map, Value, json};
 
