@@ -258,26 +258,7 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let mut line = if failing > 0 && failing == by_clients {
         of_clients(record, failing)
     } else if failing > 0 {
-        let cards = cards::cards(record, settings);
-        let is_of_clients = |card: &cards::Card<'_>| card.rules.iter().all(Broken::is_of_clients);
-        let defects = cards.iter().filter(|card| card.effect == Effect::Fails);
-        let defects = defects.filter(|card| !is_of_clients(card)).count();
-        let verb = if defects == 1 { "fails" } else { "fail" };
-        let clients = match by_clients {
-            0 => String::new(),
-            broken => format!(", and clients break {}", count(broken, "rule")),
-        };
-        // Warnings have numbers in the same list.
-        let listed = cards.iter().filter(|card| card.effect != Effect::Advises);
-        let listed = listed.filter(|card| !is_of_clients(card)).count();
-        let of_all = match listed {
-            all if all == defects => count(defects, "defect"),
-            all => format!("{defects} of {}", count(all, "defect")),
-        };
-        format!(
-            "not conformant: {of_all} ({}) {verb} the run{clients}",
-            count(failing - by_clients, "rule"),
-        )
+        not_conformant(record, settings, (failing, by_clients))
     } else if counts.error > 0 {
         format!(
             "not fully judged: {}",
@@ -349,6 +330,34 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line += &format!(" ({})", remarks.join(", "));
     }
     line
+}
+
+/// The conclusion where rules fail the run: how many, and how many of these clients break.
+fn not_conformant(
+    record: &RunRecord,
+    settings: Settings,
+    (failing, by_clients): (usize, usize),
+) -> String {
+    let cards = cards::cards(record, settings);
+    let is_of_clients = |card: &cards::Card<'_>| card.rules.iter().all(Broken::is_of_clients);
+    let defects = cards.iter().filter(|card| card.effect == Effect::Fails);
+    let defects = defects.filter(|card| !is_of_clients(card)).count();
+    let verb = if defects == 1 { "fails" } else { "fail" };
+    let clients = match by_clients {
+        0 => String::new(),
+        broken => format!(", and clients break {}", count(broken, "rule")),
+    };
+    // Warnings have numbers in the same list.
+    let listed = cards.iter().filter(|card| card.effect != Effect::Advises);
+    let listed = listed.filter(|card| !is_of_clients(card)).count();
+    let of_all = match listed {
+        all if all == defects => count(defects, "defect"),
+        all => format!("{defects} of {}", count(all, "defect")),
+    };
+    format!(
+        "not conformant: {of_all} ({}) {verb} the run{clients}",
+        count(failing - by_clients, "rule"),
+    )
 }
 
 /// The conclusion where only clients break rules. It says nothing against the service.
