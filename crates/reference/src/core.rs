@@ -272,6 +272,9 @@ impl Core {
         if self.varies(Variant::Microseconds) {
             return Value::String(at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
         }
+        if self.varies(Variant::WholeMinutes) {
+            return Value::String(at.strftime("%Y-%m-%dT%H:%MZ").to_string());
+        }
         if text.ends_with(":00Z") && self.varies(Variant::NoZeroSeconds) {
             return Value::String(text.replace(":00Z", "Z"));
         }

@@ -2,6 +2,7 @@
 //!
 //! Devices create them with a hook; the API lists, fetches and deletes them.
 
+use super::former;
 use super::pages;
 use super::service::Service;
 use super::updated;
@@ -27,9 +28,9 @@ const MESSAGE_TYPES: [&str; 4] = [
 pub(super) struct Binding {
     pub(super) user_sid: String,
     pub(super) sid: String,
-    identity: String,
+    pub(super) identity: String,
     device: String,
-    endpoint: String,
+    pub(super) endpoint: String,
     binding_type: String,
     message_types: Vec<String>,
     credential_sid: String,
@@ -162,9 +163,7 @@ pub(super) fn register(
         updated: core.now,
     };
     let sid = binding.sid.clone();
-    for lost in service.lost_bindings.split_off(0) {
-        service.bindings.insert(lost.sid.clone(), None, lost);
-    }
+    former::restore_bindings(service, core, Fault::ChatDeletedBindingReturns);
     service.bindings.insert(sid.clone(), None, binding);
     Ok(sid)
 }
@@ -181,7 +180,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS_TYPE.check(core, call)?;
     let types = pages::BINDINGS_TYPE.wanted(core, call);
     let identities = pages::BINDINGS_IDENTITY.wanted(core, call);
-    let items = listed(service, core, "Bindings")
+    let items = listed(service, core, "Bindings", !types.is_empty())
         .filter(|(_, b)| {
             let has_type = types.is_empty() || types.contains(&b.binding_type.as_str());
             let is_of = identities.is_empty() || identities.iter().any(|i| is_of(core, b, i));
@@ -217,12 +216,19 @@ fn listed<'a>(
     service: &'a Service,
     core: &'a Core,
     place: &'a str,
+    is_by_type: bool,
 ) -> impl Iterator<Item = (u64, &'a Binding)> {
     let newest = service.bindings.last().map(|newest| newest.sid.as_str());
     let hidden = newest.filter(|_| core.fails(Fault::ChatNewestBindingNotListed));
+    let deleted = service
+        .lost_bindings
+        .iter()
+        .filter(move |_| is_by_type && core.fails(Fault::ChatDeletedBindingListedByType))
+        .map(|(sequence, binding)| (former::BEHIND + sequence, binding));
     service
         .bindings
         .iter()
+        .chain(deleted)
         .filter(move |(_, binding)| Some(binding.sid.as_str()) != hidden)
         .filter(move |(_, b)| {
             service
@@ -235,28 +241,28 @@ fn listed<'a>(
 
 /// Deletes a single binding.
 fn remove(service: &mut Service, core: &Core, sid: &str) {
+    former::restore_bindings(service, core, Fault::ChatDeletedBindingReturnsOnDeletion);
     service.deleted_bindings.insert(sid.to_owned());
     if core.fails(Fault::ChatDeletedBindingListed) {
         service.bindings.forget(sid);
         return;
     }
-    let removed = service.bindings.remove(sid);
-    if core.fails(Fault::ChatDeletedBindingReturns) {
-        service.lost_bindings.extend(removed.clone());
-    }
-    if let Some(removed) = &removed
-        && core.fails(Fault::ChatDeleteBindingTakesType)
-    {
+    let Some(removed) = service.bindings.remove(sid) else {
+        return;
+    };
+    if core.fails(Fault::ChatDeleteBindingTakesType) {
         let taken = &removed.binding_type;
         service
             .bindings
             .retain(|binding| binding.binding_type != *taken);
     }
-    if let Some(removed) = removed.filter(|_| core.fails(Fault::ChatDeleteBindingTakesAll)) {
+    if core.fails(Fault::ChatDeleteBindingTakesAll) {
         service
             .bindings
             .retain(|binding| binding.user_sid != removed.user_sid);
     }
+    former::binding_deleted(service, core, &removed.user_sid);
+    service.lost_bindings.insert(sid.to_owned(), None, removed);
 }
 
 /// The response to a deletion: empty (D2, Endpoints).
@@ -314,7 +320,7 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
     let user = user::find(service, core, user)?;
     pages::USER_BINDINGS_TYPE.check(core, call)?;
     let types = pages::USER_BINDINGS_TYPE.wanted(core, call);
-    let items = listed(service, core, "Users")
+    let items = listed(service, core, "Users", !types.is_empty())
         .filter(|(_, b)| {
             b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
         })

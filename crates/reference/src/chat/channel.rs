@@ -47,8 +47,8 @@ pub(super) struct Channel {
     pub(super) webhooks: Table<Webhook>,
     /// Number of former members.
     pub(super) left: usize,
-    /// Fault: former members who return when another user joins.
-    pub(super) leavers: Vec<Member>,
+    /// Former members, for faults.
+    pub(super) leavers: Table<Member>,
     /// Number of messages that a fault did not count.
     pub(super) uncounted: usize,
     /// Number of refused webhooks, for a fault.
@@ -242,7 +242,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         invites: Table::default(),
         webhooks: Table::default(),
         left: 0,
-        leavers: Vec::new(),
+        leavers: Table::default(),
         uncounted: 0,
         refused_webhooks: 0,
         refused: 0,
@@ -320,6 +320,13 @@ pub(super) fn update_type(
     let counted = core.read_or_stale(Fault::ChatRaceChannelUpdate, || counted);
     channel.uncounted = channel.messages.len() - counted;
     let (kind, messaging) = asked?;
+    // D2, States: other transitions of the type are not shown.
+    if channel.kind == "private"
+        && kind.as_deref() == Some("public")
+        && core.varies(Variant::ChatPrivateToPublicRefused)
+    {
+        return Err(Refusal::conflict("a private channel stays private"));
+    }
     let before = (
         channel.kind.clone(),
         channel.messaging_service_sid.clone(),

@@ -1,6 +1,7 @@
 //! Invites: requests to join a channel.
 
 use super::channel::{self, Channel};
+use super::former;
 use super::inputs;
 use super::member;
 use super::pages;
@@ -117,6 +118,12 @@ pub(super) fn create(
     {
         channel.invites.insert(invite.sid.clone(), None, invite);
     }
+    former::restore_members(
+        service,
+        core,
+        &channel_sid,
+        Fault::ChatLeaverReturnsWithInvite,
+    );
     if core.fails(Fault::ChatInviteJoins) {
         member::join_by_hand(service, core, &channel_sid, identity)?;
     }

@@ -4,6 +4,7 @@
 
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
+use super::former;
 use super::inputs;
 use super::service::Service;
 use super::updated;
@@ -153,15 +154,17 @@ pub(super) fn join(
         .channels
         .by_sid_mut(channel_sid)
         .expect("the channel was found above");
-    for leaver in std::mem::take(&mut channel.leavers) {
-        if leaver.user_sid != member.user_sid {
-            let name = user::name_of(core, &leaver.identity).into_owned();
-            channel
-                .members
-                .insert(leaver.sid.clone(), Some(&name), leaver);
-        }
-    }
+    channel
+        .leavers
+        .retain(|leaver| leaver.user_sid != member.user_sid);
     channel.members.insert(sid.clone(), Some(&name), member);
+    former::restore_members(
+        service,
+        core,
+        channel_sid,
+        Fault::ChatLeaverReturnsWithAnother,
+    );
+    former::restore_bindings(service, core, Fault::ChatDeletedBindingReturnsOnJoin);
     Ok(sid)
 }
 
@@ -365,10 +368,8 @@ pub(super) fn leave_by_hand(
     if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
         if core.fails(Fault::ChatLeftMemberListed) {
             channel.members.forget(&sid);
-        } else {
-            let removed = channel.members.remove(&sid);
-            let returns = core.fails(Fault::ChatLeaverReturnsWithAnother);
-            channel.leavers.extend(removed.filter(|_| returns));
+        } else if let Some(removed) = channel.members.remove(&sid) {
+            former::insert(&mut channel.leavers, core, removed);
         }
         channel.left += 1;
         if channel.members.len() > 0 && core.fails(Fault::ChatLeavingTakesOthers) {
@@ -380,6 +381,7 @@ pub(super) fn leave_by_hand(
             channel.members.retain(|other| other.user_sid != user_sid);
         }
     }
+    former::member_left(service, core, channel_sid, &user_sid);
     let Some(user) = service.users.by_sid_mut(&user_sid) else {
         return Ok(());
     };
@@ -402,7 +404,9 @@ fn find<'a>(channel: &'a Channel, core: &Core, key: &str) -> Result<&'a Member, 
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str) -> Answer {
     let channel = channel::find(service, core, channel)?;
-    let member = find(channel, core, member)?;
+    let found = find(channel, core, member);
+    let member =
+        found.or_else(|refusal| former::find_member(channel, core, member).ok_or(refusal))?;
     let member = match &member.before {
         Some(before) if core.fails(Fault::ChatMemberFetchStale) => before,
         Some(_) | None => member,
@@ -423,6 +427,12 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .members
         .iter()
         .chain(others)
+        .chain(former::listed_members(
+            service,
+            channel,
+            core,
+            !wanted.is_empty(),
+        ))
         .filter(|(_, member)| {
             wanted.is_empty()
                 || wanted.iter().any(|w| {
@@ -485,7 +495,12 @@ pub(super) fn update(
     let form = &call.form;
     let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
-    let found = find(channel, core, member)?;
+    if find(channel, core, member).is_err()
+        && let Some(answer) = former::update_member(service, core, call, &channel_sid, member)
+    {
+        return answer;
+    }
+    let found = find(service.channels.find(&channel_sid, false)?, core, member)?;
     let (before, place_before) = core.read_or_stale(Fault::ChatRaceUpdateLost, || {
         let user = service.users.by_sid(&found.user_sid);
         let place = user.and_then(|user| user.places.by_sid(&channel_sid));
@@ -567,6 +582,12 @@ pub(super) fn update(
     if webhooks {
         announce(service, core, &channel_sid, &member.sid, UPDATED);
     }
+    former::restore_members(
+        service,
+        core,
+        &channel_sid,
+        Fault::ChatLeaverReturnsWithUpdate,
+    );
     Ok(core.ok(&value))
 }
 

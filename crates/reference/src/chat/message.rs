@@ -2,6 +2,7 @@
 
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
+use super::former;
 use super::inputs;
 use super::pages;
 use super::service::Service;
@@ -143,6 +144,13 @@ pub(super) fn create(
     let count = service.channels.find(&channel_sid, false)?.messages.len();
     let is_first = core.read_or_stale(Fault::ChatRaceWithoutWebhook, || count) == count;
     add(service, core, &channel_sid, message.clone());
+    former::restore_members(
+        service,
+        core,
+        &channel_sid,
+        Fault::ChatLeaverReturnsWithMessage,
+    );
+    former::restore_bindings(service, core, Fault::ChatDeletedBindingReturnsOnMessage);
     let channel = service.channels.find(&channel_sid, false)?;
     let mut value = message.represent(service, channel, core);
     let with_media = channel.messages.rows().filter(|m| m.attachment.is_some());

@@ -6,6 +6,7 @@
 mod binding;
 mod channel;
 mod delivery;
+mod former;
 mod hooks;
 mod inputs;
 mod invite;
@@ -88,6 +89,9 @@ impl Chat {
                 if method == "POST" {
                     scopes::adopt(&mut self.services, core, call, &sid, rest);
                 }
+                if method == "GET" {
+                    former::lend_channels(&mut self.services, core, &sid, rest);
+                }
                 let service = self
                     .services
                     .by_sid_mut(&sid)
@@ -95,6 +99,9 @@ impl Chat {
                 let answer = in_service(service, core, call, method, rest);
                 if ("POST", &[][..]) == (method, rest) && answer.is_ok() {
                     service::rename_others(&mut self.services, core, &sid);
+                }
+                if let ("DELETE", [.., binding]) = (method, rest) {
+                    former::delete_elsewhere(&mut self.services, core, &sid, binding);
                 }
                 answer
             }

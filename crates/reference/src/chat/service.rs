@@ -7,7 +7,7 @@ use super::role::{self, Role};
 use super::table::Table;
 use super::updated;
 use super::user::User;
-use super::{inputs, pages};
+use super::{former, inputs, pages};
 use crate::listing::url_of;
 use crate::{Answer, Call, Core, Fault, Variant};
 use conformant_base::clock::Timestamp;
@@ -31,8 +31,8 @@ pub(super) struct Service {
     pub(super) media: Table<Media>,
     /// SIDs of former bindings.
     pub(super) deleted_bindings: BTreeSet<String>,
-    /// Fault: deleted bindings that return with the next registration.
-    pub(super) lost_bindings: Vec<Binding>,
+    /// Former bindings, for faults.
+    pub(super) lost_bindings: Table<Binding>,
     /// Bindings that a fault deleted from only one of the two lists.
     pub(super) half_deleted: BTreeMap<String, &'static str>,
     /// Unique names that a fault keeps taken.
@@ -147,7 +147,7 @@ impl Service {
             bindings: Table::default(),
             media: Table::default(),
             deleted_bindings: BTreeSet::new(),
-            lost_bindings: Vec::new(),
+            lost_bindings: Table::default(),
             lost_names: BTreeSet::new(),
             half_deleted: BTreeMap::new(),
             created: core.now,
@@ -348,6 +348,7 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     if core.fails(Fault::ChatUpdateServiceNotPersisted) {
         (service.fields, service.updated) = before;
     }
+    former::restore_bindings(service, core, Fault::ChatDeletedBindingReturnsOnUpdate);
     Ok(answer)
 }
 

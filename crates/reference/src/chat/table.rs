@@ -67,6 +67,11 @@ impl<T> Table<T> {
         self.rows.remove(&sequence)
     }
 
+    /// Removes and returns all rows.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        std::mem::take(self).rows.into_values()
+    }
+
     /// Hides the row from everything except lists.
     pub(super) fn forget(&mut self, sid: &str) {
         if let Some(sequence) = self.by_sid.remove(sid) {

@@ -20,6 +20,8 @@ pub(super) struct User {
     pub(super) online: Option<bool>,
     /// Places in channels, by the channel's SID.
     pub(super) places: Table<UserPath>,
+    /// Fault: places in other services that the list of its channels contains.
+    pub(super) elsewhere: Vec<UserPath>,
     pub(super) attributes: String,
     pub(super) friendly_name: Option<String>,
     role_sid: String,
@@ -83,6 +85,7 @@ impl User {
             identity: identity.to_owned(),
             online: None,
             places: Table::default(),
+            elsewhere: Vec::new(),
             attributes: inputs::unset_attributes(),
             friendly_name: None,
             role_sid: role_sid.clone(),

@@ -3,7 +3,7 @@
 use super::inputs::{self, Choice};
 use super::service::Service;
 use super::user::{self, Status, User, UserPath};
-use super::{channel, member, pages};
+use super::{channel, former, member, pages};
 use crate::{Answer, Call, Core, Fault, Variant};
 use serde_json::{Value, json};
 
@@ -69,12 +69,17 @@ fn unread(place: &UserPath, service: &Service, core: &Core) -> usize {
         .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
     let consumed = consumed
         .filter(|_| channel.messages.len() <= 3 || !core.fails(Fault::ChatUnreadAllBeyondThree));
-    channel
+    let left = match channel.left {
+        1.. if core.fails(Fault::ChatLeavingRaisesUnreadCount) => channel.left,
+        _ => 0,
+    };
+    let unread = channel
         .messages
         .rows()
         .rev()
         .take_while(|message| consumed.is_none_or(|index| message.index > index))
-        .count()
+        .count();
+    unread + left
 }
 
 pub(super) fn fetch(service: &mut Service, core: &Core, user: &str, channel: &str) -> Answer {
@@ -102,6 +107,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
         .places
         .iter()
         .chain(others)
+        .chain((former::BEHIND..).zip(&user.elsewhere))
         .map(|(sequence, place)| (sequence, place.clone()))
         .chain(public_channels(service, core, user))
         .filter(|(_, place)| {

@@ -6,6 +6,7 @@ use super::resources::{Execution, Step};
 use super::{Core, Fault, Flow, Refusal, Variant};
 use crate::{Done, text_arg};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// A widget and the event that leads to it.
 struct Widget {
@@ -76,6 +77,7 @@ impl Flow {
         let execution = self.named_execution(args)?;
         if !execution.ended {
             execution.end(core.now);
+            execution.date_before_creation(core);
             if core.fails(Fault::FlowEndMovesCreation) {
                 execution.created = core.now;
             }
@@ -103,6 +105,7 @@ impl Flow {
         let execution = self.named_execution(args)?;
         execution.check_active()?;
         execution.advance(core, sequence);
+        execution.date_before_creation(core);
         let running = execution.steps.last().map(|step| step.sid.clone());
         let (sid, variables) = (execution.sid.clone(), execution.variables.clone());
         for other in self.siblings(args, &sid) {
@@ -142,6 +145,7 @@ impl Flow {
         let execution = self.named_execution(args)?;
         execution.check_active()?;
         execution.go_to(core, first_of_subflow(), sequence);
+        execution.date_before_creation(core);
         let first = execution.steps.last();
         Ok(json!({
             "step_sid": first.map(|step| &step.sid),
@@ -174,6 +178,13 @@ impl Execution {
             return Err("the execution has ended".to_owned());
         }
         Ok(())
+    }
+
+    /// Fault: once the execution has moved, its update is dated before its creation.
+    fn date_before_creation(&mut self, core: &Core) {
+        if core.fails(Fault::FlowMovedExecutionUpdatedBeforeCreated) {
+            self.updated = self.created - Duration::from_secs(60);
+        }
     }
 
     fn begin(&mut self, core: &mut Core, widget: &Widget, sequence: u64) {

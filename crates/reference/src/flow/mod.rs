@@ -203,6 +203,16 @@ impl Flow {
     /// Deletes a flow with all resources below it.
     fn delete_flow(&mut self, core: &mut Core, sid: &str) -> Answer {
         let last = self.flow(sid)?.represent(core);
+        for deleted in self.flows.iter_mut().filter(|flow| flow.deleted) {
+            if core.fails(Fault::FlowDeletedFlowReturnsOnDeletion) {
+                deleted.deleted = false;
+            }
+        }
+        for other in self.flows.iter_mut().filter(|flow| flow.sid != sid) {
+            if other.published && core.fails(Fault::FlowDeleteUnpublishesOthers) {
+                other.published = false;
+            }
+        }
         if core.fails(Fault::FlowDeleteTakesAll) {
             self.flows.iter_mut().for_each(|flow| flow.deleted = true);
         } else if core.fails(Fault::FlowDeleteByName) {

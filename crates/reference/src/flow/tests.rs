@@ -1,5 +1,6 @@
 //! The flow service through requests: what scenarios do not assert.
 
+use crate::Fault;
 use crate::testing::{Client, text};
 use conformant_base::http::percent_encode;
 use conformant_base::ids::is_sid;
@@ -135,4 +136,39 @@ fn executions_end_for_good() {
         assert_eq!(client.get(&text(&execution["url"]))["status"], "ended");
     }
     assert_eq!(client.try_hook("advance_step", &ids).0, 422);
+}
+
+#[test]
+fn each_fault_of_a_deletion_or_move_shows_where_its_text_says() {
+    // Whether a deleted flow is served after another deletion, the status of the other one, and the order of dates.
+    let seen = |faults: &[Fault]| {
+        let mut client = Client::new(faults, &[]);
+        let execution = client.executions();
+        let execution = client.accepted("POST", &execution, &PLAIN);
+        let args = json!({"flow_sid": execution["flow_sid"], "execution_sid": execution["sid"]});
+        client.hook("advance_step", &args);
+        let moved = client.get(&text(&execution["url"]));
+        let is_ordered = text(&moved["date_created"]) <= text(&moved["date_updated"]);
+        let deleted = ["x", "y"].map(|name| {
+            let flow = client.hook("create_flow", &json!({"friendly_name": name}));
+            format!("/flow/v1/Flows/{}", text(&flow["flow_sid"]))
+        });
+        for path in &deleted {
+            assert!(client.call("DELETE", path, &[]).is_success());
+        }
+        let is_served = client.call("GET", &deleted[0], &[]).is_success();
+        let published = client.get("/flow/v1/Flows")["flows"][0]["status"] == "published";
+        [!is_served, published, is_ordered]
+    };
+    assert_eq!(seen(&[]), [true, true, true]);
+    for (fault, expected) in [
+        (Fault::FlowDeletedFlowReturnsOnDeletion, [false, true, true]),
+        (Fault::FlowDeleteUnpublishesOthers, [true, false, true]),
+        (
+            Fault::FlowMovedExecutionUpdatedBeforeCreated,
+            [true, true, false],
+        ),
+    ] {
+        assert_eq!(seen(&[fault]), expected, "{}", fault.id());
+    }
 }

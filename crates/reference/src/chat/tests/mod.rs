@@ -1,8 +1,10 @@
 //! Chat and media through requests: what scenarios do not assert.
 
+mod former;
 mod media;
 mod resources;
 
+use crate::Fault;
 use crate::testing::{Client, text};
 use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
@@ -15,7 +17,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let mut client = Client::new(&[], &[]);
+        Self::with(&[])
+    }
+
+    fn with(faults: &[Fault]) -> Self {
+        let mut client = Client::new(faults, &[]);
         let service = client.accepted("POST", "/chat/v2/Services", &[("FriendlyName", "s")]);
         Self { client, service }
     }
@@ -39,6 +45,13 @@ impl World {
     fn hook(&mut self, hook: &str, mut args: Value) {
         args["service_sid"] = self.service["sid"].clone();
         self.client.hook(hook, &args);
+    }
+
+    /// The SID of the binding of a device that registers.
+    fn bind(&mut self, identity: &str, endpoint: &str) -> String {
+        let service = &self.service["sid"];
+        let args = json!({"service_sid": service, "identity": identity, "binding_type": "fcm", "endpoint": endpoint});
+        text(&self.client.hook("register_binding", &args)["binding_sid"])
     }
 
     /// A channel and its path.
