@@ -142,7 +142,7 @@ fn two_faults_at_once_are_both_reported_and_two_allowed_variations_are_not_flagg
         filters: Vec::new(),
     };
     let count = match (cfg!(debug_assertions), is_campaign()) {
-        (true, false) => 2,
+        (true, false) => 4,
         (true, true) => 20,
         (false, _) => 100,
     };
