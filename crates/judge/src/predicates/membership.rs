@@ -225,6 +225,23 @@ impl Predicate for Membership {
             json!({"channels": [], "meta": {"next_page_url": "/next", "key": "channels"}}),
         );
         let unrelated = scene("unrelated").late();
+        let enters_elsewhere = |scene: &ExampleBuilder| {
+            let of = |mut fields: Value| {
+                fields["service_sid"] = json!(sid("IS", "2"));
+                fields
+            };
+            let channel = of(json!({"sid": sid("CH", "2"), "type": "public"}));
+            let mut namesake = of(member("2", "ann"));
+            namesake["channel_sid"] = json!(sid("CH", "2"));
+            let path = json!({"ServiceSid": sid("IS", "2"), "ChannelSid": sid("CH", "2"), "Identity": "ann"});
+            scene
+                .answered(
+                    "create-channel",
+                    json!({"ServiceSid": sid("IS", "2")}),
+                    channel,
+                )
+                .answered("create-member", path, namesake)
+        };
         vec![
             sees(&joined("joined"), "joined", &hers).passes(),
             sees(&enters(&scene("joined")).late(), "joined", &hers).passes(),
@@ -241,6 +258,12 @@ impl Predicate for Membership {
             lists(&joined("listed"), json!([seen("joined", &hers)])).passes(),
             lists(&joined("listed"), json!([])).fails("/channels"),
             lists(&joins(&scene("listed")), json!([])).not_judged(),
+            // Ann of another service.
+            lists(
+                &enters_elsewhere(&joined("listed")).late(),
+                json!([seen("joined", &hers)]),
+            )
+            .passes(),
             lists(&begun, json!([])).walked(2).fails("/channels"),
             // The user leaves between the two pages.
             lists(&leaves(&begun), json!([])).walked(2).not_judged(),
@@ -528,7 +551,11 @@ impl GroupModel {
                 .sent
                 .get(&self.creator_parameter)
         });
-        let is_meant = |identity: &Value| names.iter().any(|name| **name == as_text(identity));
+        // Users of other scopes may have the same name.
+        let scope = |id: ResourceId| history.resources.get(id).parents.first();
+        let is_here = scope(user) == scope(group);
+        let is_meant =
+            |identity: &Value| is_here && names.iter().any(|name| **name == as_text(identity));
         // The creator of a group may be a member from the start.
         let is_known = made.moment.is_before(until)
             && history.is_exclusive(group)

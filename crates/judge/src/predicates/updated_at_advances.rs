@@ -10,6 +10,9 @@ use std::time::Duration;
 /// How long after a observation a change moves every clock.
 const APART: Duration = Duration::from_secs(2);
 
+/// How long after an observation a change moves a clock with whole minutes.
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// An accepted request of this operation that changes a value moves this time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,8 +56,10 @@ impl Predicate for UpdatedAtAdvances {
         };
         vec![
             updated(&made(0), "b", 3).passes(),
-            updated(&made(0), "b", 0).fails("/date_updated"),
+            updated(&made(1), "b", 1).fails("/date_updated"),
             updated(&made(9), "b", 3).fails("/date_updated"),
+            // A whole minute.
+            updated(&made(0), "b", 0).not_judged(),
             updated(&made(0), "a", 0).not_judged(),
             made(0).not_judged(),
         ]
@@ -117,6 +122,10 @@ impl UpdatedAtAdvances {
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {
                 continue;
             };
+            // A time in whole minutes stays the same within its minute.
+            if to == from && to.as_second() % 60 == 0 && since.unsigned_abs() < MINUTE {
+                continue;
+            }
             let fact = Fact::new(
                 "not-moved",
                 format!("later than {}", json::short(was)),

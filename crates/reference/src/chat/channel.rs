@@ -321,10 +321,7 @@ pub(super) fn update_type(
     channel.uncounted = channel.messages.len() - counted;
     let (kind, messaging) = asked?;
     // D2, States: other transitions of the type are not shown.
-    if channel.kind == "private"
-        && kind.as_deref() == Some("public")
-        && core.varies(Variant::ChatPrivateToPublicRefused)
-    {
+    if channel.kind == "private" && kind.is_some() && core.varies(Variant::ChatPrivateTypeRefused) {
         return Err(Refusal::conflict("a private channel stays private"));
     }
     let before = (
