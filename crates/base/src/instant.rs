@@ -4,6 +4,13 @@ use jiff::civil::{Date, ISOWeekDate, Weekday};
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
+/// Whether a time is written in whole minutes, so that its seconds are unknown.
+pub fn is_in_minutes(text: &str) -> bool {
+    let time = text.split_once(['T', 't']).map_or("", |(_, time)| time);
+    let time = time.split(['Z', 'z', '+', '-']).next().unwrap_or_default();
+    time.chars().filter(char::is_ascii_digit).count() < 6
+}
+
 /// The instant of a date, time and offset in any form of ISO 8601: calendar, week or ordinal date, basic
 /// or extended, with decimals: `2026-01-01T00:00:00Z`, `20260101T0000+00`, `2026-W01-4T00,5Z`.
 pub fn instant(text: &str) -> Option<Timestamp> {

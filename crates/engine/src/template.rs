@@ -6,6 +6,7 @@
 use super::boundary::BoundaryChange;
 use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
+use conformant_base::instant::is_in_minutes;
 use conformant_base::json;
 use conformant_judge::{DocumentCache, payload};
 use conformant_rulebook::step::Wait;
@@ -509,12 +510,7 @@ fn made_time(
         })
         .ok_or_else(|| malformed("not an instant"))?;
     // A time that was cut to minutes does not determine its seconds.
-    let is_cut = |text: &str| {
-        let time = text.split_once(['T', 't']).map_or("", |(_, time)| time);
-        let time = time.split(['Z', 'z', '+', '-']).next().unwrap_or_default();
-        time.chars().filter(char::is_ascii_digit).count() < 6
-    };
-    if what.as_str().is_some_and(is_cut) {
+    if what.as_str().is_some_and(is_in_minutes) {
         return Err(TemplateError::Missing(format!("the second of {what}")));
     }
     let shift = match plus.and_then(Value::as_str) {

@@ -4,6 +4,7 @@
 use super::prelude::*;
 use crate::compare::{as_text, instant};
 use crate::history::{Appearance, Observation, Outcome, Write};
+use conformant_base::instant::is_in_minutes;
 use conformant_rulebook::Action;
 use std::time::Duration;
 
@@ -40,28 +41,26 @@ impl Predicate for UpdatedAtAdvances {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let shown = |name: &str, second: u8| {
-            let updated = format!("1970-01-01T00:00:{second:02}Z");
+        let shown = |name: &str, seconds: &str| {
+            let updated = format!("1970-01-01T00:00{seconds}Z");
             json!({"sid": sid("IS", "1"), "friendly_name": name, "date_updated": updated})
         };
-        let made = |second: u8| {
+        let made = |seconds: &str| {
             let parameters = json!({"operation": "update-service", "at": "/date_updated"});
-            let made =
-                Example::for_rule("chat", parameters).shown("create-service", shown("a", second));
-            made.late()
+            let rule = Example::for_rule("chat", parameters);
+            rule.shown("create-service", shown("a", seconds)).late()
         };
-        let updated = |scene: &ExampleBuilder, name: &str, second: u8| {
+        let updated = |scene: &ExampleBuilder, name: &str, seconds: &str| {
             let sent = json!({"Sid": sid("IS", "1"), "FriendlyName": name});
-            scene.answered("update-service", sent, shown(name, second))
+            scene.answered("update-service", sent, shown(name, seconds))
         };
         vec![
-            updated(&made(0), "b", 3).passes(),
-            updated(&made(1), "b", 1).fails("/date_updated"),
-            updated(&made(9), "b", 3).fails("/date_updated"),
-            // A whole minute.
-            updated(&made(0), "b", 0).not_judged(),
-            updated(&made(0), "a", 0).not_judged(),
-            made(0).not_judged(),
+            updated(&made(":00"), "b", ":03").passes(),
+            updated(&made(":00"), "b", ":00").fails("/date_updated"),
+            updated(&made(":09"), "b", ":03").fails("/date_updated"),
+            updated(&made(""), "b", "").not_judged(),
+            updated(&made(":00"), "a", ":00").not_judged(),
+            made(":00").not_judged(),
         ]
     }
 }
@@ -123,7 +122,8 @@ impl UpdatedAtAdvances {
                 continue;
             };
             // A time in whole minutes stays the same within its minute.
-            if to == from && to.as_second() % 60 == 0 && since.unsigned_abs() < MINUTE {
+            let is_cut = got.as_str().is_some_and(is_in_minutes);
+            if to == from && is_cut && since.unsigned_abs() < MINUTE {
                 continue;
             }
             let fact = Fact::new(
