@@ -219,7 +219,7 @@ fn doctor_detects_an_address_of_another_server() {
             "{err}"
         );
         assert!(
-            err.contains("nothing judged (exit 3)"),
+            out.contains("nothing judged (exit 3)"),
             "{selection} {out}{err}"
         );
         assert!(!out.contains("FAIL"), "{selection} {out}");
