@@ -37,11 +37,10 @@ pub(super) fn check(config: &Config, client: &Client, is_answering: bool) -> Che
         Err(error @ CallbackError::Silent) => Check::untried(what, error.to_string(), None),
         Err(error) => {
             let hook = config.settings.hooks.get(CALL_BACK);
-            let absent = match &error {
-                CallbackError::Hook(fault) => {
-                    hook.and_then(|hook| absent_todo(hook, CALL_BACK, fault))
-                }
-                _ => None,
+            let absent = if let CallbackError::Hook(fault) = &error {
+                hook.and_then(|hook| absent_todo(hook, CALL_BACK, fault))
+            } else {
+                None
             };
             let todo = absent.unwrap_or_else(|| error.todo().to_owned());
             Check::failed(what, error.to_string(), todo)
