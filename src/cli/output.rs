@@ -236,18 +236,20 @@ impl EarlierReports {
         let files = reports.iter().filter_map(|report| {
             let path = report.file()?;
             let metadata = std::fs::metadata(&path).ok()?;
-            let is_file = metadata.is_file();
-            is_file.then(|| (report.clone(), path, metadata.modified().ok()))
+            // An empty file publishes nothing.
+            let has_content = metadata.is_file() && metadata.len() > 0;
+            has_content.then(|| (report.clone(), path, metadata.modified().ok()))
         });
         Self(files.collect())
     }
 
-    /// Reports the files that the command has not replaced. In CI, which would publish them as the result of this
-    /// command, they are removed.
+    /// Names the files that the command has not replaced. In CI, which would publish them as the result of this command,
+    /// those that are known to be reports are removed.
     pub(super) fn settle(&self, is_removal_allowed: bool) {
         let is_ci = is_removal_allowed && config::is_ci();
         let mut left = Vec::new();
         let mut removed = Vec::new();
+        let mut unknown = Vec::new();
         for (report, path, changed) in &self.0 {
             let is_replaced =
                 std::fs::metadata(path).is_ok_and(|now| now.modified().ok() != *changed);
@@ -255,13 +257,17 @@ impl EarlierReports {
                 continue;
             }
             let shown = path.display().to_string();
-            let is_removed =
-                is_ci && report.format != Format::Dir && std::fs::remove_file(path).is_ok();
-            if is_removed { &mut removed } else { &mut left }.push(shown);
+            if !report.is_recognized() {
+                unknown.push(shown);
+            } else if is_ci && report.format != Format::Dir && std::fs::remove_file(path).is_ok() {
+                removed.push(shown);
+            } else {
+                left.push(shown);
+            }
         }
         if !removed.is_empty() {
             super::note(&format!(
-                "removed {}, because CI is set: this command wrote no reports, and an earlier one had written these",
+                "removed {}, because CI is set: this command wrote no reports, and an earlier run had written these",
                 removed.join(", ")
             ));
         }
@@ -269,6 +275,12 @@ impl EarlierReports {
             super::note(&format!(
                 "no reports were written: an earlier run wrote {}",
                 left.join(", ")
+            ));
+        }
+        if !unknown.is_empty() {
+            super::note(&format!(
+                "no reports were written; left unchanged, because not known to be reports: {}",
+                unknown.join(", ")
             ));
         }
     }

@@ -192,6 +192,24 @@ fn a_run_without_reports_names_those_of_an_earlier_run_and_removes_them_in_ci() 
 }
 
 #[test]
+fn files_that_are_not_reports_stay_in_ci_when_a_run_is_refused() {
+    let folder = Folder::new();
+    folder.write("package.json", r#"{"name":"mine"}"#);
+    folder.write("notes.md", "notes");
+    folder.write("summary.md", "");
+    let line = "run --reference --filter flow/nosuch --report json=package.json \
+                --report markdown=notes.md --report markdown=summary.md";
+    let (_, _, err) = ended(folder.command(line).env("CI", "1"));
+    let note = "left unchanged, because not known to be reports: package.json, notes.md";
+    assert!(err.contains(note), "{err}");
+    assert!(
+        !err.contains("removed") && !err.contains("earlier"),
+        "{err}"
+    );
+    assert!(folder.join("package.json").exists() && folder.join("notes.md").exists());
+}
+
+#[test]
 fn a_baseline_of_nothing_and_an_update_of_a_missing_file_are_refused() {
     let folder = Folder::new();
     folder.run(

@@ -204,6 +204,26 @@ fn doctor_detects_an_address_of_another_server() {
             assert!(!out.contains("FAIL"), "{command:?} {out}");
         }
     }
+    // Also if only requests with other credentials are selected, and if several addresses are wrong.
+    let wrong = format!("{}/api", served.url);
+    let hooks = format!("--hooks {}/_control", served.url);
+    for selection in [
+        "--filter flow/read-flows/*",
+        "--filter flow/read-flows/credentials-account",
+        "--filter flow/read-flows/* --filter chat/read-services/*",
+    ] {
+        let line = format!("run --target all={wrong} {hooks} {selection}");
+        let (out, err) = folder.run(3, &line);
+        assert!(
+            err.contains("error: the address of flow leads elsewhere: "),
+            "{err}"
+        );
+        assert!(
+            out.contains("nothing judged (exit 3)"),
+            "{selection} {out}{err}"
+        );
+        assert!(!out.contains("FAIL"), "{selection} {out}");
+    }
     let tls = served.url.replace("http://", "https://");
     let target = format!("flow={tls}/flow");
     let only = [
@@ -480,7 +500,7 @@ fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
     );
 }
 
-/// The hook succeeded, but no callback arrived: this is how a firewall between the two is detected.
+/// The hook succeeded, but no callback arrived: it does nothing, or a firewall is between the two.
 #[test]
 fn doctor_detects_missing_callbacks() {
     let folder = Folder::new();
@@ -493,10 +513,23 @@ fn doctor_detects_missing_callbacks() {
     folder.write("conformant.yaml", config.to_string());
     let (out, _) = folder.run(3, "doctor");
     assert!(out.contains("FAIL callback address: "), "{out}");
-    assert!(
-        out.contains("not from the target: no callback arrived within 100ms"),
-        "{out}"
+    let why = "hook call_back answered, but no callback arrived within 100ms: the hook may not have asked the target, or ";
+    assert!(out.contains(why), "{out}");
+    assert!(out.contains(". check that the hook call_back "), "{out}");
+}
+
+#[test]
+fn doctor_names_the_common_address_of_hooks_that_are_absent() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let wrong = format!("{}/control", served.url);
+    let (out, _) = folder.run(
+        3,
+        &format!("doctor --target all={} --hooks {wrong}", served.url),
     );
+    let todo = format!(". correct the address of the hooks, {wrong}/ (--hooks");
+    assert_eq!(out.matches(&todo).count(), 1, "{out}");
+    assert!(!out.contains("repair the hook"), "{out}");
 }
 
 /// Judges the flow service with waivers; returns the exit code.

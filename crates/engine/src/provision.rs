@@ -440,7 +440,7 @@ fn get(session: &dyn Session, service: &str, path: &str) -> Result<Option<Respon
         }
     })?;
     let response = super::body::decoded(response);
-    session.answered(service, path, &response);
+    session.answered(service, path, Credentials::Default, &response);
     Ok(Some(response))
 }
 

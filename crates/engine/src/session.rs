@@ -11,6 +11,7 @@ use conformant_base::http::{Cause, Request, Response};
 use conformant_base::json::ParseFault;
 use conformant_net::transport::{Sink, UrlError};
 use conformant_record::Spent;
+use conformant_rulebook::scenario::Credentials;
 use race::{Acted, Action, act_in_turn};
 use serde_json::Value;
 use std::sync::Arc;
@@ -122,8 +123,15 @@ pub trait Session {
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
-    /// Records an answer to a request with the configured credentials.
-    fn answered(&self, _service: &str, _operation: &str, _answer: &Response) {}
+    /// Records an answer of a service.
+    fn answered(
+        &self,
+        _service: &str,
+        _operation: &str,
+        _credentials: Credentials,
+        _answer: &Response,
+    ) {
+    }
 
     /// Whether the last request was in flight together with another one of this run. If so, requests are sent one after
     /// the other from now on.

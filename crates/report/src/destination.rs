@@ -189,6 +189,15 @@ impl Report {
         }
     }
 
+    /// Whether its file is known to be a report of this format. False for formats without a mark, such as Markdown.
+    pub fn is_recognized(&self) -> bool {
+        let content = self.file().and_then(|file| fs::read(file).ok());
+        let content = content.unwrap_or_default();
+        let content = String::from_utf8_lossy(&content);
+        let marks = self.format.marks();
+        !marks.is_empty() && marks.iter().all(|mark| content.contains(mark))
+    }
+
     /// Writes a rendered report.
     ///
     /// # Errors
@@ -348,6 +357,29 @@ mod tests {
             assert_eq!(report.destination, Destination::File("a=b.out".into()));
         }
         assert_eq!(parse("github=-").unwrap().destination, Destination::Stdout);
+    }
+
+    #[test]
+    fn a_written_report_is_recognized_where_its_format_has_a_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut unmarked = Vec::new();
+        for format in Format::ALL {
+            let report = Report {
+                format,
+                destination: Destination::File(folder.path().join(format.name())),
+            };
+            assert!(!report.is_recognized(), "absent: {format:?}");
+            let settings = Settings::default();
+            report.write(&sample(), settings, &mut Vec::new()).unwrap();
+            if !report.is_recognized() {
+                unmarked.push(format);
+                continue;
+            }
+            let of_others = r#"{"name": "mine", "$schema": "sarif"}"#;
+            fs::write(report.file().unwrap(), of_others).unwrap();
+            assert!(!report.is_recognized(), "of others: {format:?}");
+        }
+        assert_eq!(unmarked, [Format::Markdown, Format::Github]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ const BLOCK_BYTES_MAX: usize = 6_000;
 const TITLE_BYTES_MAX: usize = 300;
 
 /// The last line of the index. A `README.md` without it was not written by a report.
-const MARK: &str = "\n<!-- Written by conformant. -->\n";
+pub(super) const MARK: &str = "\n<!-- Written by conformant. -->\n";
 
 /// Name and content of each file except `run.json`.
 pub fn files(record: &RunRecord, settings: Settings) -> Vec<(String, String)> {

@@ -98,6 +98,22 @@ impl Format {
         Self::Statement,
     ];
 
+    /// Texts that every report of this format contains, and that together no other file has.
+    fn marks(self) -> &'static [&'static str] {
+        const TOOL: &str = r#""name": "conformant""#;
+        match self {
+            Self::Json => &[r#""schema_version": "#, TOOL],
+            Self::Junit => &[r#"<testsuites name="conformant""#],
+            Self::Jsonl => &[r#"{"event": "run-ended","#],
+            Self::Dir => &[folder::MARK],
+            Self::Html => &[r#"<b class="brand">conformant</b>"#],
+            Self::Sarif => &["sarif", TOOL],
+            Self::Ctrf => &[r#""reportFormat": "CTRF""#, TOOL],
+            Self::Statement => &["https://in-toto.io/", r#""rulebook""#],
+            Self::Markdown | Self::Github => &[],
+        }
+    }
+
     /// The name in `--report FORMAT=PATH`.
     pub fn name(self) -> &'static str {
         match self {

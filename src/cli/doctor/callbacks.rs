@@ -1,6 +1,7 @@
 //! Checks whether callbacks reach the receiver, from this machine and from the target.
 
 use super::Check;
+use super::hooks::absent_todo;
 use crate::cli::config::Config;
 use conformant_base::http::Request;
 use conformant_engine::session::HookFault;
@@ -35,7 +36,13 @@ pub(super) fn check(config: &Config, client: &Client, is_answering: bool) -> Che
         }
         Err(error @ CallbackError::Silent) => Check::untried(what, error.to_string(), None),
         Err(error) => {
-            let todo = error.todo().to_owned();
+            let hook = config.settings.hooks.get(CALL_BACK);
+            let absent = if let CallbackError::Hook(fault) = &error {
+                hook.and_then(|hook| absent_todo(hook, CALL_BACK, fault))
+            } else {
+                None
+            };
+            let todo = absent.unwrap_or_else(|| error.todo().to_owned());
             Check::failed(what, error.to_string(), todo)
         }
     }
@@ -71,8 +78,8 @@ enum CallbackError {
     #[error("hook {CALL_BACK}: {0}")]
     Hook(#[from] HookFault),
     #[error(
-        "{origin} is reachable from here, but not from the target: no callback arrived within {within:?}; \
-         `callbacks.public_url` says how it reaches us"
+        "hook {CALL_BACK} answered, but no callback arrived within {within:?}: the hook may not have asked the target, \
+         or the target does not reach {origin} (reachable from here)"
     )]
     Unheard { origin: String, within: Duration },
 }
@@ -89,7 +96,8 @@ impl CallbackError {
                 "repair the hook call_back; `conformant explain call_back` describes it"
             }
             Self::Unheard { .. } => {
-                "set `callbacks.public_url` to an address that the target reaches, and open the firewall for it"
+                "check that the hook call_back lets the target send a request to its argument `url`; if it does, set \
+                 `callbacks.public_url` to an address that the target reaches, and open the firewall for it"
             }
         }
     }

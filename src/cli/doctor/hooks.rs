@@ -33,6 +33,8 @@ enum State {
     Unsupported,
     /// It is missing, or its call failed.
     Fails(String),
+    /// Its call failed because its address is wrong or nothing implements it: the error, and what to do.
+    Absent(String, String),
 }
 
 /// Checks the configured hooks; returns those that the target does not support.
@@ -103,6 +105,7 @@ pub(super) fn check(
                     format!("repair the hook {name}; `conformant explain {name}` describes it");
                 Check::failed(what, format!("{why}{needed}"), todo)
             }
+            State::Absent(why, todo) => Check::failed(what, format!("{why}{needed}"), todo),
         });
     }
     unsupported
@@ -214,7 +217,28 @@ fn called(
             }
         }
         Err(HookFault::Unsupported) => State::Unsupported,
-        Err(fault) => State::Fails(format!("called with {arguments}: {fault}")),
+        Err(fault) => {
+            let why = format!("called with {arguments}: {fault}");
+            match absent_todo(hook, &known.name, &fault) {
+                Some(todo) => State::Absent(why, todo),
+                None => State::Fails(why),
+            }
+        }
+    }
+}
+
+/// What to do about a hook whose address answers with status 404, the same for all hooks at this address.
+pub(super) fn absent_todo(hook: &Hook, name: &str, fault: &HookFault) -> Option<String> {
+    const NOT_FOUND: &str = "status 404";
+    match (&hook.transport, fault) {
+        (HookTransport::Http { url, .. }, HookFault::Failed(why)) if why.starts_with(NOT_FOUND) => {
+            let address = url.strip_suffix(name)?;
+            Some(format!(
+                "correct the address of the hooks, {address} (--hooks, `hooks` in conformant.yaml), or implement the hooks \
+                 that it answers with {NOT_FOUND}"
+            ))
+        }
+        _ => None,
     }
 }
 

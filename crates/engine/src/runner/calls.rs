@@ -277,11 +277,10 @@ impl<'a> Runner<'a> {
         if exchange.race.is_none() {
             exchange.span.ended = self.session.now();
         }
-        if let Outcome::Answered { response, .. } = &exchange.outcome
-            && exchange.credentials == Credentials::Default
-        {
+        if let Outcome::Answered { response, .. } = &exchange.outcome {
             let (service, operation) = (&exchange.service, &exchange.operation);
-            self.session.answered(service, operation, response);
+            self.session
+                .answered(service, operation, exchange.credentials, response);
         }
         let index = self.evidence.exchanges.len();
         self.evidence.exchanges.push(exchange);

@@ -91,6 +91,22 @@ impl Answers {
         }
     }
 
+    /// Notes whether an answer can be one of the service.
+    fn note_place(&mut self, operation: &str, answer: &Response) {
+        let is_elsewhere = match answer.status {
+            300..=399 | 404 => true,
+            // A gateway or the service itself failed.
+            500.. => false,
+            _ => is_page(answer),
+        };
+        if is_elsewhere {
+            self.elsewhere += 1;
+            self.elsewhere_operations.insert(operation.to_owned());
+        } else {
+            self.is_there = true;
+        }
+    }
+
     fn has_only_rejections(&self) -> bool {
         self.is_closed || self.denied > 0 && !self.is_admitted
     }
@@ -122,21 +138,28 @@ impl Admission {
             }
             _ => answers.is_admitted = true,
         }
-        let is_elsewhere = match answer.status {
-            300..=399 | 404 => true,
-            // A gateway or the service itself failed.
-            500.. => false,
-            _ => is_page(answer),
-        };
-        if is_elsewhere {
-            answers.elsewhere += 1;
-            answers.elsewhere_operations.insert(operation.to_owned());
-        } else {
-            answers.is_there = true;
-        }
+        answers.note_place(operation, answer);
         let closed = answers.closed();
         answers.is_closed = closed == Some(Closed::Denied);
         closed
+    }
+
+    /// Records an answer to a request with other credentials than the configured ones: it does not show whether these are
+    /// accepted, but it can show that the address leads elsewhere. Returns whether the answer may have to be voided for that.
+    pub(super) fn note_other_credentials(
+        &self,
+        service: &str,
+        operation: &str,
+        answer: &Response,
+    ) -> bool {
+        // A gateway rejects credentials at every address.
+        if matches!(answer.status, 401 | 403) {
+            return false;
+        }
+        let mut services = self.services();
+        let answers = services.entry(service.to_owned()).or_default();
+        answers.note_place(operation, answer);
+        answers.has_only_foreign_answers()
     }
 
     /// Records an answer to any request, also to one that is repeated. Returns whether the service has served none yet.
@@ -238,12 +261,19 @@ impl Admission {
         }
     }
 
-    /// What the probe of a service found. It is sent once, or once more by each scenario that asks meanwhile.
+    /// What the probe of a service found. It is sent once, or once more by each scenario that asks meanwhile; the first
+    /// result stays.
     fn probed(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> Option<ProbeResult> {
         let known = self.services().get(service)?.probed.clone();
         let found = known.unwrap_or_else(probe);
-        self.services().get_mut(service)?.probed = Some(found.clone());
-        Some(found)
+        let mut services = self.services();
+        Some(
+            services
+                .get_mut(service)?
+                .probed
+                .get_or_insert(found)
+                .clone(),
+        )
     }
 
     fn services(&self) -> MutexGuard<'_, BTreeMap<String, Answers>> {
@@ -357,6 +387,25 @@ mod tests {
             let mixed = [&[other], absent.repeat(60).as_slice()].concat();
             assert_eq!(elsewhere_after(&mixed, found), (None, false), "{other:?}");
         }
+    }
+
+    #[test]
+    fn answers_to_other_credentials_show_a_wrong_address_but_not_an_admission() {
+        let found = || ProbeResult::Elsewhere("GET / answered 404".to_owned());
+        let admission = Admission::default();
+        assert!(admission.note_other_credentials("flow", "a", &answer(404, JSON)));
+        assert!(!admission.note_other_credentials("flow", "a", &answer(401, JSON)));
+        assert!(admission.elsewhere_by_probe("flow", found).is_some());
+        // A second probe that could not be sent does not change what the first one found.
+        let unsent = || ProbeResult::NothingWrong;
+        assert!(admission.elsewhere_by_probe("flow", unsent).is_some());
+        assert!(!admission.note_other_credentials("flow", "a", &answer(200, JSON)));
+        assert_eq!(admission.elsewhere_by_probe("flow", found), None);
+
+        let admission = Admission::default();
+        admission.note_other_credentials("chat", "a", &answer(404, JSON));
+        admission.note("chat", "a", &answer(401, JSON));
+        assert_eq!(admission.denied_by(|_| false, |_| unsent()), ["chat"]);
     }
 
     #[test]

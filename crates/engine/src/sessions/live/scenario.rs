@@ -18,6 +18,7 @@ use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
 use conformant_record::{Part, Spent};
+use conformant_rulebook::scenario::Credentials;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -137,8 +138,20 @@ impl Session for LiveScenario<'_> {
     }
 
     /// Interrupts the run if the service rejects all credentials, or if its address leads elsewhere.
-    fn answered(&self, service: &str, operation: &str, answer: &Response) {
+    fn answered(
+        &self,
+        service: &str,
+        operation: &str,
+        credentials: Credentials,
+        answer: &Response,
+    ) {
         let admission = &self.live.admission;
+        if credentials != Credentials::Default {
+            if admission.note_other_credentials(service, operation, answer) {
+                self.turned_away.replace(Some(service.to_owned()));
+            }
+            return;
+        }
         let ends_the_run = match admission.note(service, operation, answer) {
             Some(Closed::Denied) => true,
             Some(Closed::Elsewhere) => self.live.leads_elsewhere(service).is_some(),
