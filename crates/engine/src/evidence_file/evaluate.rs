@@ -3,10 +3,8 @@
 use super::format::EvidenceRecord;
 use super::reader::Reader;
 use crate::concluded::Concluded;
-use crate::link::split_url;
 use crate::plan::{self, Selection};
 use crate::record::Recorder;
-use crate::sessions::ORIGIN;
 use crate::summary::summarize;
 use crate::{Planned, body};
 use conformant_base::redact::{REDACTED, is_secret_header};
@@ -93,14 +91,19 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
 impl EvidenceRecord {
     /// The origin of the first documented request that did not go to its target.
     fn elsewhere(&self, targets: &BTreeMap<String, String>) -> Option<&str> {
-        let origin = |service: &str| match targets.get(service)?.as_str() {
-            REFERENCE => Some(ORIGIN),
-            url => Some(split_url(url).0),
+        let is_at = |url: &str, origin: &str| {
+            let path = url.strip_prefix(origin);
+            path.is_some_and(|path| path.is_empty() || path.starts_with('/'))
+        };
+        let is_home = |service: &str, origin: &str| {
+            targets
+                .get(service)
+                .is_some_and(|url| url == REFERENCE || is_at(url, origin))
         };
         // Links to content may lead to other hosts; they are requests of no operation.
         let mut documented = (self.evidence.exchanges.iter()).filter(|e| !e.operation.is_empty());
         documented
-            .find(|exchange| origin(&exchange.service) != Some(exchange.base.as_str()))
+            .find(|exchange| !is_home(&exchange.service, &exchange.base))
             .map(|exchange| exchange.base.as_str())
     }
 
