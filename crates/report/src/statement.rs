@@ -280,6 +280,7 @@ impl Statement {
     }
 
     /// What it says of the run besides verdicts and the four digests, and what the evidence shows instead.
+    #[expect(clippy::missing_panics_doc, reason = "map keys are strings")]
     pub fn contradictions(&self, evidence: &Self) -> Vec<String> {
         let without_digest = |statement: &Self| {
             let mut subject = statement.subject.clone();
