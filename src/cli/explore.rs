@@ -3,7 +3,7 @@
 use super::args::ExploreArgs;
 use super::config::{self, Config, Reading};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, doctor, load, note, print, run};
+use super::{Done, Exit, Failure, doctor, invocation, load, note, print, run};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::Sessions;
@@ -92,7 +92,9 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         text::count(explored.exchanges, "exchange")
     ));
     if let Some(folder) = &args.save {
-        save(folder, &explored.found, &redactor)?;
+        let invocation = invocation::of_run(&args.on, &config, seed, false);
+        let command = conformant_report::run_like(&invocation, is_live, seed);
+        save(folder, &explored.found, &command, &redactor)?;
     }
     Ok(concluded(&explored, signals.exit()))
 }
@@ -227,17 +229,24 @@ fn can_be_written(folder: &Path) -> Result<(), Failure> {
     std::fs::remove_file(&probe).map_err(fails)
 }
 
-fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Failure> {
+fn save(
+    folder: &Path,
+    found: &[Shrunk],
+    command: &str,
+    redactor: &Redactor,
+) -> Result<(), Failure> {
     for shrunk in found.iter().filter(|shrunk| !shrunk.is_flaky()) {
         let (name, text) = file_of(shrunk);
         super::write_file(&folder.join(name), redactor.redact(&text).as_bytes())?;
     }
     let sure = found.iter().filter(|shrunk| !shrunk.is_flaky()).count();
     if sure > 0 {
-        note(&format!(
-            "{sure} saved: conformant run --scenarios {} --filter '*/explored/*' runs them",
-            folder.display()
-        ));
+        let folder = folder.display().to_string();
+        let line = format!(
+            "{sure} saved; run them: {command} --scenarios {} --filter '*/explored/*'",
+            text::shell_quoted(&folder)
+        );
+        note(&redactor.redact(&line));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The command line for a record: what decides the outcome, without the destinations of output.
 
-use super::args::RunArgs;
+use super::args::TargetArgs;
 use super::config::{self, Config};
 use conformant_base::text;
 
@@ -18,9 +18,9 @@ pub(super) fn invocation() -> String {
     )
 }
 
-/// The same for a run, with what it took from its environment and what was drawn: configuration, targets, hooks, seed and
-/// names. Secrets stay in the environment.
-pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
+/// The same for a run or an exploration, with what it took from its environment and what was drawn: configuration, targets, hooks, seed and
+/// names, unless each repetition has names of its own. Secrets stay in the environment.
+pub(super) fn of_run(on: &TargetArgs, config: &Config, seed: u64, is_repeated: bool) -> String {
     let mut line = invocation();
     let mut add = |is_given: bool, flag: &str, value: Option<String>| {
         if let Some(value) = value.filter(|_| !is_given) {
@@ -36,9 +36,9 @@ pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
         return line;
     }
     let shown = |path: &std::path::Path| path.display().to_string();
-    let specs = args.on.specs.specs.as_deref().map(shown);
+    let specs = on.specs.specs.as_deref().map(shown);
     add(is_given("--specs"), "--specs", specs);
-    let file = config::found(args.on.config.as_deref());
+    let file = config::found(on.config.as_deref());
     add(is_given("--config"), "--config", file.as_deref().map(shown));
     for (service, url) in config::targets_of_environment(&config.settings.index) {
         add(
@@ -47,11 +47,10 @@ pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
             Some(format!("{service}={url}")),
         );
     }
-    add(is_given("--hooks"), "--hooks", args.on.hooks.clone());
+    add(is_given("--hooks"), "--hooks", on.hooks.clone());
     add(is_given("--seed"), "--seed", Some(seed.to_string()));
-    // Each repetition has names of its own.
     add(
-        is_given("--names") || args.repeat.is_some(),
+        is_given("--names") || is_repeated,
         "--names",
         Some(config.settings.names.clone()),
     );

@@ -29,9 +29,9 @@ pub struct ReproduceArgs {
     /// Select a defect: its number on the console and in the reports, or a rule for its first finding.
     #[arg(value_name = "DEFECT")]
     finding: String,
-    /// Set the output format [default: sh, or scenario if a script cannot express the requests].
-    #[arg(long, value_enum)]
-    format: Option<ReproduceFormat>,
+    /// Set the output format.
+    #[arg(long, value_enum, default_value_t = ReproduceFormat::Sh)]
+    format: ReproduceFormat,
     #[command(flatten)]
     on: TargetArgs,
     /// Add the scenarios in this folder, as the run did.
@@ -86,11 +86,10 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         rulebook: &rulebook,
         worlds: &worlds,
     };
-    let format = args.format.unwrap_or(ReproduceFormat::Sh);
     let mut failure = None;
     let mut inexpressible = None;
     for finding in findings.iter().take(TRIED_MAX) {
-        match written.of(finding, format) {
+        match written.of(finding, args.format) {
             Ok(chain) => return Ok(chain.print()),
             Err(Unwritten::Inexpressible(error)) => {
                 inexpressible.get_or_insert((finding, error));
@@ -103,15 +102,11 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let Some((finding, error)) = inexpressible else {
         return Err(failure.unwrap_or_else(|| ReproduceError::Nothing.into()));
     };
-    if args.format.is_some() {
-        let message = format!("failed to {error}; use --format scenario");
-        return Err(Failure::Usage(message));
-    }
-    let chain = written.scenario(finding)?;
-    note(&format!(
-        "the output is a scenario, because `--format sh` failed to {error}"
-    ));
-    Ok(chain.print())
+    let found = Chain::of(finding, &rulebook, &worlds)?;
+    Err(Failure::Usage(format!(
+        "failed to {error}; a scenario can:\n{}",
+        written.again(&found, finding)
+    )))
 }
 
 /// The text of a chain, and a line about it.

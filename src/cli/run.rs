@@ -322,7 +322,8 @@ impl Run<'_> {
         let waiver_problems = self.waivers.apply(record, selection::is_whole(args));
         let specs = args.on.specs.specs.as_deref();
         conformant_record::add_defects(record, &known_defects(specs), args.output.strict);
-        record.invocation = invocation::of_run(args, self.config, self.seed);
+        record.invocation =
+            invocation::of_run(&args.on, self.config, self.seed, args.repeat.is_some());
         record.places = places(args.on.config.as_deref(), self.rulebook, self.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));

@@ -19,6 +19,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+/// Why `judge` may pass a rule that the run did not.
+const NO_MUTATIONS: &str =
+    "judge makes no mutations: a rule that the run withdrew as vacuous passes here";
+
 pub(super) fn compare(args: &CompareArgs) -> Done {
     let reports = destinations(&args.reports)?;
     let (a, b) = (read(&args.a)?, read(&args.b)?);
@@ -67,6 +71,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
             let mut evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
             evaluated.record.evidence = Some(verify::stamp(&args.run)?);
             let has_infrastructure_error = evaluated.has_infrastructure_error;
+            evaluated.notes.push(NO_MUTATIONS.to_owned());
             (evaluated.record, has_infrastructure_error, evaluated.notes)
         }
         None => {

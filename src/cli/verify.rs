@@ -61,11 +61,15 @@ pub(super) fn verify(args: &VerifyStatementArgs) -> Done {
     }
     let tests = statement.tests();
     print(&format!(
-        "verified: {} · {} rules passed, {} with warnings, {} failed\nevidence sha256 {found}\nrulebook sha256 {}\n",
+        "verified: {} · {} rules passed, {} with warnings, {} failed · target: {}\nevidence sha256 {found}\nrulebook sha256 {}\n",
         statement.outcome().word(),
         tests.passed.len(),
         tests.warned.len(),
         tests.failed.len(),
+        text::escape_line(&conformant_report::shown_target(
+            &evidence.head.targets,
+            true
+        )),
         rulebook.digest()
     ));
     if statement.outcome() == Outcome::Failed {
@@ -98,7 +102,19 @@ fn differences(
         None => Vec::new(),
     };
     let day = day_of(evidence.head.begun.as_deref());
-    let mut record = evidence_file::evaluate(evidence, rulebook).record;
+    let evaluated = evidence_file::evaluate(evidence, rulebook);
+    if let Some(origin) = evaluated.elsewhere {
+        problems.push(format!(
+            "another target: the evidence has requests to {origin}, which is not in its header ({})",
+            targets(&evidence.head)
+        ));
+    }
+    let mut record = evaluated.record;
+    record.evidence = Some(EvidenceStamp {
+        run: evidence.run.clone(),
+        ..EvidenceStamp::default()
+    });
+    problems.extend(statement.contradictions(&Statement::of(&record)));
     Waivers::on(&waivers, day).apply(&mut record, false);
     let (stated, found) = (statement.tests(), Tests::of(&record));
     for rule in stated.differing(&found) {
@@ -111,6 +127,16 @@ fn differences(
         };
         problems.push(format!(
             "{rule}: expected {expected} (statement), got {got} (evidence){hint}"
+        ));
+    }
+    if statement.exit() == Some(0) && (!found.failed.is_empty() || !record.complete) {
+        let why = if record.complete {
+            "a broken must-rule"
+        } else {
+            "a run that ended early"
+        };
+        problems.push(format!(
+            "exit: expected 0 (statement), got {why} (evidence)"
         ));
     }
     let outcome = found.outcome(record.complete).of_exit(statement.exit());

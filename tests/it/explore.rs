@@ -1,6 +1,6 @@
 //! Exploration: findings as scenarios that reproduce, empty budgets, unwritable folders, failing targets.
 
-use crate::program::{Folder, Served, conformant, one_in};
+use crate::program::{Folder, Served, conformant, ended, one_in};
 use conformant_base::clock;
 use conformant_engine::session::{OpenError, Session};
 use conformant_engine::sessions::{Offline, ask};
@@ -122,6 +122,32 @@ fn plays_red_and_green(fault: &str, found: &Shrunk) {
     run_scenario(1, &broken);
     let fixed = Served::start(&folder, &[]);
     run_scenario(0, &fixed);
+}
+
+#[test]
+fn the_printed_command_runs_the_saved_scenarios_against_the_explored_target() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
+    let url = &served.url;
+    let line =
+        format!("explore --target all={url} --hooks {url}/_control --budget 20 --seed 9 --save");
+    let mut words: Vec<&str> = line.split(' ').collect();
+    words.push("my finds");
+    let (code, _, err) = ended(&mut conformant(&folder, &words));
+    assert_eq!(code, 1, "{err}");
+    let last = err.lines().last().unwrap_or_default();
+    let (_, command) = last.split_once("run them: ").expect("it is named");
+    assert_eq!(
+        command,
+        format!(
+            "conformant run --target all={url} --hooks {url}/_control --seed 9 --scenarios 'my finds' --filter '*/explored/*'"
+        )
+    );
+    let words = conformant_base::text::shell_words(command);
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let (code, out, err) = ended(&mut conformant(&folder, &words));
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("flow/read-flows/page-size"), "{out}");
 }
 
 /// Reference instances of which only the first ones are as expected, or exist.

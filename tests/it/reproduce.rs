@@ -451,19 +451,25 @@ fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
 }
 
 #[test]
-fn a_defect_that_no_script_can_express_becomes_a_scenario() {
+fn a_defect_that_no_script_can_express_is_refused_with_the_commands_of_its_scenario() {
     let folder = Folder::new();
     folder.write("conformant.yaml", "limits: { callback: 1s }\n");
     let fault = "auth/token-good-refused";
     let served = found(&folder, fault, "auth/accounts/registration");
-    let (text, note) = folder.run(0, "reproduce run.json 1");
-    assert!(text.contains("- id: auth/reproduced/"), "{text}");
+    let (text, refused) = folder.run(2, "reproduce run.json 1");
+    assert_eq!(text, "", "a file of it would not be a script");
+    assert!(refused.contains("registration token"), "{refused}");
+    let commands: Vec<&str> = refused.lines().skip(1).collect();
+    let [write, run] = commands.as_slice() else {
+        panic!("two commands: {refused}");
+    };
     assert!(
-        note.contains("the output is a scenario") && note.contains("registration token"),
-        "{note}"
+        write.contains("conformant reproduce run.json 1 --format scenario >reproduced/auth/"),
+        "{write}"
     );
+    assert!(run.contains("--scenarios reproduced "), "{run}");
+    let (text, _) = folder.run(0, "reproduce run.json 1 --format scenario");
+    assert!(text.contains("- id: auth/reproduced/"), "{text}");
     folder.write("again/auth/it.yaml", &text);
     assert_eq!(exit_code(&folder, &served), 1, "{text}");
-    let (_, error) = folder.run(2, "reproduce run.json 1 --format sh");
-    assert!(error.contains("use --format scenario"), "{error}");
 }

@@ -1,7 +1,8 @@
 //! Results that others can check: statements, `verify`, claims, and the table of several implementations.
 
-use crate::program::Folder;
+use crate::program::{Folder, Served};
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 
 const FILTER: &str = "flow/fetch-flow/*";
 const PASSED: &str = "flow/fetch-flow";
@@ -30,7 +31,8 @@ fn a_statement_is_verified_by_its_evidence() {
     let said = said(&folder, 0, &line);
     assert!(said.starts_with("verified: PASSED · "), "{said}");
     // `judge` makes a statement from the same evidence.
-    folder.run(0, "judge run.gz -q --report statement=again.json");
+    let (_, notes) = folder.run(0, "judge run.gz -q --report statement=again.json");
+    assert!(notes.contains("judge makes no mutations"), "{notes}");
     let lists = |name| folder.json::<Value>(name)["predicate"].clone();
     assert_eq!(lists("again.json"), lists("run.json"));
     let record: Value = folder.json("run.record.json");
@@ -119,6 +121,91 @@ fn a_statement_that_was_altered_in_either_direction_is_rejected() {
     let printed = with("passedTests", json!(passed[1..]));
     let rule = passed[0].as_str().expect("an id");
     let expected = format!("{rule}: expected not judged (statement), got passed (evidence)");
+    assert!(printed.contains(&expected), "{printed}");
+}
+
+#[test]
+fn a_statement_that_names_another_target_or_exit_code_is_rejected() {
+    let folder = Folder::new();
+    let run = "run --reference --filter flow/read-flows/happy -q --keep-evidence run.gz";
+    folder.run(0, &format!("{run} --report statement=run.json"));
+    let printed = said(&folder, 0, "verify run.json --evidence run.gz");
+    let first = printed.lines().next().unwrap_or_default();
+    assert!(first.ends_with(" · target: built-in reference"), "{first}");
+    let stated: Value = folder.json("run.json");
+    let with = |pointer: &str, value: Value| {
+        let mut altered = stated.clone();
+        *altered.pointer_mut(pointer).expect("it is stated") = value;
+        folder.write("altered.json", altered.to_string());
+        said(&folder, 1, "verify altered.json --evidence run.gz")
+    };
+    let elsewhere = json!("https://api.production.example");
+    let subject = |at: usize| stated["subject"][at].clone();
+    for (pointer, value, expected) in [
+        (
+            "/subject/0/annotations/flow",
+            elsewhere,
+            "https://api.production.example",
+        ),
+        (
+            "/subject/2/annotations/run",
+            json!("00"),
+            "expected evidence {\"run\":\"00\"} (statement)",
+        ),
+        (
+            "/subject/1/annotations/exit",
+            json!("1"),
+            "result: expected PASSED (statement), got FAILED (evidence)",
+        ),
+        (
+            "/subject",
+            json!([subject(0), subject(1), subject(2), subject(0)]),
+            "got none (evidence)",
+        ),
+    ] {
+        let printed = with(pointer, value);
+        assert!(printed.contains(expected), "{printed}");
+    }
+}
+
+#[test]
+fn a_failed_run_is_not_stated_to_have_ended_with_0() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
+    let run = "run --filter flow/read-flows/* -q --keep-evidence run.gz";
+    let line = format!("{run} {} --report statement=run.json", served.options());
+    folder.run(1, &line);
+    let printed = said(&folder, 0, "verify run.json --evidence run.gz");
+    assert!(
+        printed.contains(&format!(" · target: {}", served.url)),
+        "{printed}"
+    );
+    let mut stated: Value = folder.json("run.json");
+    stated["subject"][1]["annotations"]["exit"] = json!("0");
+    folder.write("altered.json", stated.to_string());
+    let printed = said(&folder, 1, "verify altered.json --evidence run.gz");
+    let expected = "exit: expected 0 (statement), got a broken must-rule (evidence)";
+    assert!(printed.contains(expected), "{printed}");
+    // A header that names another address than the requests.
+    let packed = std::fs::read(folder.join("run.gz")).expect("it was kept");
+    let mut text = String::new();
+    flate2::read::MultiGzDecoder::new(packed.as_slice())
+        .read_to_string(&mut text)
+        .expect("it is compressed text");
+    let (head, rest) = text.split_once('\n').expect("a header");
+    let head = head.replace(&served.url, "https://api.production.example");
+    let mut forged = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    write!(forged, "{head}\n{rest}").expect("a buffer can be written");
+    folder.write(
+        "forged.gz",
+        forged.finish().expect("a buffer can be written"),
+    );
+    folder.run(1, "judge forged.gz -q --report statement=forged.json");
+    let printed = said(&folder, 1, "verify forged.json --evidence forged.gz");
+    let expected = format!(
+        "another target: the evidence has requests to {}",
+        served.url
+    );
     assert!(printed.contains(&expected), "{printed}");
 }
 

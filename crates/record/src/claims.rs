@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 /// Claims every optional feature of a service.
 pub const ALL: &str = "all";
+/// How a line about a claim that was not judged begins.
+pub const UNJUDGED_CLAIM: &str = "claimed, but not judged: ";
 /// The need of rules that only `conformant check` judges.
 const CHECK: &str = "check";
 /// Rules that a message names.
@@ -78,7 +80,7 @@ impl UnjudgedClaim {
             false => format!(" ({}{more})", shown.join(", ")),
         };
         format!(
-            "claimed, but not judged: {claim}: {reason}{ids}",
+            "{UNJUDGED_CLAIM}{claim}: {reason}{ids}",
             reason = self.reason
         )
     }

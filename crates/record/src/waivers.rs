@@ -8,6 +8,9 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+/// How a line about a waiver that does not apply begins.
+pub const WAIVER: &str = "the waiver of ";
+
 /// A file of waivers.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -122,12 +125,12 @@ impl<'a> Waivers<'a> {
             let renamed = renamed.filter(|id| record.rules.iter().any(|rule| rule.id == *id));
             if let Some(now) = renamed {
                 problems.push(format!(
-                    "the waiver of {} names a version, but rule ids have none: write {now}",
+                    "{WAIVER}{} names a version, but rule ids have none: write {now}",
                     waiver.rule
                 ));
             } else if waiver.expires < self.today {
                 problems.push(format!(
-                    "the waiver of {} expired on {}: {}",
+                    "{WAIVER}{} expired on {}: {}",
                     waiver.rule, waiver.expires, waiver.reason
                 ));
             } else if is_whole
@@ -141,10 +144,10 @@ impl<'a> Waivers<'a> {
                 let other = others.find(|f| waiver.names(&f.rule) && f.waived.is_empty());
                 problems.push(match waiver.kind.as_ref().zip(other) {
                     Some((kind, other)) if *kind != other.kind => format!(
-                        "the waiver of {} accepts no finding: its kind is `{kind}`, that of the finding is `{}`",
+                        "{WAIVER}{} accepts no finding: its kind is `{kind}`, that of the finding is `{}`",
                         waiver.rule, other.kind
                     ),
-                    _ => format!("the waiver of {} accepts no finding: remove it", waiver.rule),
+                    _ => format!("{WAIVER}{} accepts no finding: remove it", waiver.rule),
                 });
             }
         }

@@ -1,4 +1,4 @@
-//! Common Test Report Format: one test per rule, and one for what failed the run apart from rules.
+//! Common Test Report Format: one test per rule and per scenario, as in `JUnit`, and one for what failed the run apart from rules.
 //!
 //! A record has no start time, because the same seed must give the same bytes: the run starts at 0.
 
@@ -60,7 +60,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
     let findings = view::by_rule(record);
-    let mut tests = Vec::with_capacity(record.rules.len());
+    let mut tests = Vec::with_capacity(record.rules.len() + record.scenarios.len());
     for rule in &record.rules {
         let findings = findings
             .get(rule.id.as_str())
@@ -78,7 +78,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             name: rule.id.clone(),
             status,
             duration: 0,
-            suite: vec![view::service(&rule.id).to_owned()],
+            suite: suite(&rule.id, "rules"),
             raw_status: rule.verdict.word(),
             flaky: record
                 .repeats
@@ -95,6 +95,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             }),
         });
     }
+    tests.extend(scenarios(record, settings));
     let errors = view::errors(record, settings);
     if let Some(first) = errors.first() {
         tests.push(Test {
@@ -110,6 +111,40 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
         });
     }
     tests
+}
+
+fn scenarios(record: &RunRecord, settings: Settings) -> impl Iterator<Item = Test> {
+    let findings = view::by_scenario(record);
+    record.scenarios.iter().map(move |result| {
+        let findings = findings
+            .get(result.id.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        let broken = || view::breaks(findings, &result.reason);
+        let (status, message) = match view::of_scenario(result, findings, settings) {
+            Outcome::Passed => ("passed", String::new()),
+            Outcome::Failed => ("failed", broken()),
+            Outcome::Warned => ("other", broken()),
+            Outcome::Skipped(reason) if result.verdict == Verdict::Open => ("other", reason),
+            Outcome::Skipped(reason) => ("skipped", reason),
+            Outcome::Errored(reason) => ("failed", reason),
+        };
+        Test {
+            name: result.id.clone(),
+            status,
+            duration: milliseconds(result.seconds),
+            suite: suite(&result.id, "scenarios"),
+            raw_status: result.verdict.word(),
+            flaky: false,
+            message,
+            trace: String::new(),
+            extra: json!({}),
+        }
+    })
+}
+
+/// The service, and what the test is about: `flow`, `rules`.
+fn suite(id: &str, kind: &str) -> Vec<String> {
+    vec![view::service(id).to_owned(), kind.to_owned()]
 }
 
 #[expect(
@@ -144,16 +179,31 @@ mod tests {
         assert_eq!(
             report["results"]["summary"],
             json!({
-                "tests": 10, "passed": 1, "failed": 2, "pending": 0, "skipped": 5, "other": 2,
+                "tests": 14, "passed": 2, "failed": 3, "pending": 0, "skipped": 7, "other": 2,
                 "start": 0, "stop": 1250,
             })
         );
         let test = &report["results"]["tests"][3];
         assert_eq!(test["name"], "flow/execution/status");
         assert_eq!(test["status"], "failed");
-        assert_eq!(test["suite"], json!(["flow"]));
+        assert_eq!(test["suite"], json!(["flow", "rules"]));
         assert_eq!(test["message"], sample().findings[0].message);
         assert_eq!(report["results"]["tests"][1]["status"], "other");
+        let tests = report["results"]["tests"].as_array().unwrap();
+        let of_scenario = |id: &str| {
+            let is_it = |test: &&Value| test["name"] == id && test["suite"][1] == "scenarios";
+            tests.iter().find(is_it).unwrap()
+        };
+        assert_eq!(
+            of_scenario("flow/fetch-execution/happy")["duration"],
+            json!(250)
+        );
+        let failed = of_scenario("flow/create-execution/happy");
+        assert_eq!(failed["status"], "failed");
+        assert_eq!(
+            failed["message"],
+            "breaks flow/execution/no-other-fields, flow/execution/status"
+        );
     }
 
     #[test]

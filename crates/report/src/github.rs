@@ -4,7 +4,12 @@
 use super::Settings;
 use super::view::{self, Broken, Effect};
 use conformant_record::RunRecord;
+use conformant_record::claims::UNJUDGED_CLAIM;
+use conformant_record::waivers::WAIVER;
 use std::fmt::Write as _;
+
+/// The exit code of a run that judged too little.
+const NOT_CONCLUDED: u8 = 4;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = String::new();
@@ -34,11 +39,24 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         annotate(&mut out, "error", reason, None, &ids.join("\n"));
     }
     for error in view::errors(record, settings) {
-        annotate(&mut out, "error", "target", None, &error);
+        annotate(&mut out, "error", title(record, &error), None, &error);
     }
     let headline = view::conclusion(record, settings);
     annotate(&mut out, "notice", "conformant", None, &headline);
     out
+}
+
+/// What an error apart from rules is about.
+fn title(record: &RunRecord, error: &str) -> &'static str {
+    if error.starts_with(WAIVER) {
+        "waivers"
+    } else if error.starts_with(UNJUDGED_CLAIM) {
+        "claims"
+    } else if record.exit == Some(NOT_CONCLUDED) {
+        "not concluded"
+    } else {
+        "target"
+    }
 }
 
 /// Annotates the line of the scenario or target, if the record has it.
@@ -144,6 +162,31 @@ mod tests {
         };
         let text = Format::Github.render(&record, Settings::default());
         assert!(text.starts_with("::error title=target::flow cannot be reached\n"));
+    }
+
+    #[test]
+    fn an_error_apart_from_rules_is_titled_by_what_it_is_about() {
+        let titled = |exit, error: &str| {
+            let record = RunRecord {
+                exit: Some(exit),
+                errors: vec![error.to_owned()],
+                ..RunRecord::default()
+            };
+            let text = Format::Github.render(&record, Settings::default());
+            let (_, line) = text.split_once("title=").expect("a title");
+            line.split("::").next().unwrap_or_default().to_owned()
+        };
+        let expired = format!("{WAIVER}flow/flow/name expired on 2026-01-01: known");
+        let claim = format!("{UNJUDGED_CLAIM}flow: no hook");
+        for (exit, error, expected) in [
+            (1, expired.as_str(), "waivers"),
+            (1, claim.as_str(), "claims"),
+            (4, "54 of 199 rules judged", "not concluded"),
+            (1, "the address of flow leads elsewhere", "target"),
+            (3, "flow cannot be reached", "target"),
+        ] {
+            assert_eq!(titled(exit, error), expected, "{error}");
+        }
     }
 
     #[test]

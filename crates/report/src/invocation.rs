@@ -8,8 +8,28 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// A live target may keep the names of the run, so that another run needs new ones.
 pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option<String> {
-    /// Flags that select scenarios, that only a whole run needs, or that the command adds itself.
-    const LEFT_OUT: [&str; 15] = [
+    let words = text::shell_words(&record.invocation);
+    if words.get(1).is_some_and(|command| command != "run") {
+        // Neither standard input nor the traffic of clients can be read again.
+        let is_traffic = ["proxy", "serve"].contains(&words[1].as_ref());
+        let reads_input = is_traffic || words.iter().any(|word| *word == "-");
+        return (!reads_input).then(|| record.invocation.clone());
+    }
+    if finding.step == 0 || finding.scenario.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{} --filter {}",
+        run_like(&record.invocation, record.is_live(), record.seed),
+        text::shell_quoted(&finding.scenario)
+    ))
+}
+
+/// The command `conformant run` with the target, settings and seed of the command line of a run or an exploration, without a
+/// selection.
+pub fn run_like(invocation: &str, is_live: bool, seed: u64) -> String {
+    /// Flags that select scenarios, that only a whole run or exploration needs, or that the command adds itself.
+    const LEFT_OUT: [&str; 18] = [
         "--filter",
         "--service",
         "--partition",
@@ -25,23 +45,16 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
         "--require-complete",
         "--require-target",
         "--reference",
+        "--budget",
+        "--save",
+        "--only-safe",
     ];
-    let words = text::shell_words(&record.invocation);
-    if words.get(1).is_some_and(|command| command != "run") {
-        // Neither standard input nor the traffic of clients can be read again.
-        let is_traffic = ["proxy", "serve"].contains(&words[1].as_ref());
-        let reads_input = is_traffic || words.iter().any(|word| *word == "-");
-        return (!reads_input).then(|| record.invocation.clone());
-    }
-    if finding.step == 0 || finding.scenario.is_empty() {
-        return None;
-    }
     let mut command = "conformant run".to_owned();
-    if !record.is_live() {
+    if !is_live {
         command += " --reference";
     }
     let mut is_seeded = false;
-    for (flag, words) in flags(&words) {
+    for (flag, words) in flags(&text::shell_words(invocation)) {
         is_seeded |= flag == "--seed";
         if !LEFT_OUT.contains(&flag) {
             for word in words {
@@ -49,13 +62,10 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
             }
         }
     }
-    if !is_seeded && record.seed != 0 {
-        command += &format!(" --seed {}", record.seed);
+    if !is_seeded && seed != 0 {
+        command += &format!(" --seed {seed}");
     }
-    Some(format!(
-        "{command} --filter {}",
-        text::shell_quoted(&finding.scenario)
-    ))
+    command
 }
 
 /// The flags of a command line, each with the words that state it.

@@ -12,7 +12,7 @@ use super::repeats;
 use super::view::{self, Outcome};
 use conformant_record::junit::{self, Case, Failure, Status, Suite};
 use conformant_record::{Finding, RunRecord, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Findings per rule.
 const FINDINGS_MAX: usize = 20;
@@ -80,7 +80,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
             .get(result.id.as_str())
             .map_or(&[][..], Vec::as_slice);
         let outcome = view::of_scenario(result, findings, settings);
-        let broken = breaks(findings, &result.reason);
+        let broken = view::breaks(findings, &result.reason);
         let mut case = case(&result.id, "scenarios", outcome, &broken, String::new());
         case.failed_before.clone_from(&result.failed_before);
         case.seconds = Some(result.seconds);
@@ -158,14 +158,6 @@ fn details(record: &RunRecord, findings: &[&Finding]) -> String {
         out += &view::count(findings.len() - FINDINGS_MAX, "more finding");
     }
     out
-}
-
-fn breaks(findings: &[&Finding], reason: &str) -> String {
-    let rules: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
-    match Vec::from_iter(rules).as_slice() {
-        [] => reason.to_owned(),
-        rules => format!("breaks {}", rules.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
 pub use self::folder::files as folder_files;
-pub use self::invocation::{flags, limits, shown_target, target_of};
+pub use self::invocation::{flags, limits, run_like, shown_target, target_of};
 pub use self::json::{ReadError, read};
 pub use self::jsonl::{EventLines, RunLine};
 pub use self::matrix::{FeatureScenarios, Matrix, versions_page};

@@ -279,6 +279,45 @@ impl Statement {
         self.subject.iter().find_map(Resource::run)
     }
 
+    /// What it says of the run besides verdicts and the four digests, and what the evidence shows instead.
+    #[expect(clippy::missing_panics_doc, reason = "map keys are strings")]
+    pub fn contradictions(&self, evidence: &Self) -> Vec<String> {
+        let without_digest = |statement: &Self| {
+            let mut subject = statement.subject.clone();
+            // Neither the name of the file nor the record follows from the evidence.
+            for resource in &mut subject {
+                resource.digest.clear();
+                if resource.run().is_some() {
+                    EVIDENCE.clone_into(&mut resource.name);
+                } else if resource.name == RECORD {
+                    resource.annotations.clear();
+                }
+            }
+            subject
+        };
+        let shown = |resource: Option<&Resource>| {
+            resource.map_or_else(
+                || "none".to_owned(),
+                |resource| {
+                    let text = serde_json::to_string(&resource.annotations);
+                    format!("{} {}", resource.name, text.expect("map keys are strings"))
+                },
+            )
+        };
+        let (stated, found) = (without_digest(self), without_digest(evidence));
+        (0..stated.len().max(found.len()))
+            .map(|at| (stated.get(at), found.get(at)))
+            .filter(|(stated, found)| stated != found)
+            .map(|(stated, found)| {
+                format!(
+                    "subject: expected {} (statement), got {} (evidence)",
+                    shown(stated),
+                    shown(found)
+                )
+            })
+            .collect()
+    }
+
     /// The exit code of the run.
     pub fn exit(&self) -> Option<u8> {
         let record = self.subject.iter().find(|one| one.name == RECORD)?;

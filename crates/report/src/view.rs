@@ -42,6 +42,15 @@ pub(super) fn of_scenario(
     outcome(result.verdict, &result.reason, fails)
 }
 
+/// Why a test case of a scenario failed: the rules that broke in it.
+pub(super) fn breaks(findings: &[&Finding], reason: &str) -> String {
+    let rules: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
+    match Vec::from_iter(rules).as_slice() {
+        [] => reason.to_owned(),
+        rules => format!("breaks {}", rules.join(", ")),
+    }
+}
+
 /// Whether a violation of a rule of this level fails the run.
 pub(super) fn fails(level: Level, settings: Settings) -> bool {
     match level {

@@ -10,7 +10,7 @@ use crate::{Planned, body};
 use conformant_base::redact::{REDACTED, is_secret_header};
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Outcome};
-use conformant_record::RunRecord;
+use conformant_record::{REFERENCE, RunRecord};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +27,8 @@ pub struct EvaluatedRun {
     pub record: RunRecord,
     /// A target or a hook failed during the run.
     pub has_infrastructure_error: bool,
+    /// The origin of the first request that went elsewhere than to its target in the header.
+    pub elsewhere: Option<String>,
     /// Notes for people, one sentence each.
     pub notes: Vec<String>,
 }
@@ -41,9 +43,13 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
         .map(|p| (p.scenario.id.as_str(), p))
         .collect();
     let head = reader.head.clone();
-    let mut recorder = Recorder::new(rulebook, head.targets, head.seed);
+    let mut recorder = Recorder::new(rulebook, head.targets.clone(), head.seed);
+    let mut elsewhere = None;
     let (mut has_infrastructure_error, mut scenarios) = (false, 0);
     for record in reader.by_ref() {
+        if elsewhere.is_none() {
+            elsewhere = record.elsewhere(&head.targets).map(str::to_owned);
+        }
         let planned = planned.get(record.evidence.scenario.as_str()).copied();
         let concluded = record.judge(rulebook, &schemas, planned);
         has_infrastructure_error |= concluded.has_infrastructure_error;
@@ -77,11 +83,30 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
     EvaluatedRun {
         record,
         has_infrastructure_error,
+        elsewhere,
         notes,
     }
 }
 
 impl EvidenceRecord {
+    /// The origin of the first documented request that did not go to its target.
+    fn elsewhere(&self, targets: &BTreeMap<String, String>) -> Option<&str> {
+        let is_at = |url: &str, origin: &str| {
+            let path = url.strip_prefix(origin);
+            path.is_some_and(|path| path.is_empty() || path.starts_with('/'))
+        };
+        let is_home = |service: &str, origin: &str| {
+            targets
+                .get(service)
+                .is_some_and(|url| url == REFERENCE || is_at(url, origin))
+        };
+        // Links to content may lead to other hosts; they are requests of no operation.
+        let mut documented = (self.evidence.exchanges.iter()).filter(|e| !e.operation.is_empty());
+        documented
+            .find(|exchange| !is_home(&exchange.service, &exchange.base))
+            .map(|exchange| exchange.base.as_str())
+    }
+
     /// The result by this rulebook; `planned` is the scenario, if the rulebook still contains it.
     pub fn judge(
         mut self,

@@ -30,6 +30,19 @@ struct Linked {
     always: Vec<String>,
 }
 
+/// `1 address`, `2 different addresses and 1 null`.
+fn shown_links(addresses: usize, null: usize) -> String {
+    let addresses = match addresses {
+        0 => "without an address".to_owned(),
+        1 => "1 address".to_owned(),
+        _ => format!("{addresses} different addresses"),
+    };
+    match null {
+        0 => addresses,
+        _ => format!("{addresses} and {null} null"),
+    }
+}
+
 impl Predicate for LinksPresent {
     fn subject(&self) -> Subject {
         Subject::kind(self.shown.first().map_or("", |linked| &linked.kind))
@@ -90,8 +103,11 @@ impl Predicate for LinksPresent {
                     led.len() + null < least || led.len() < always || links.iter().any(is_null);
                 let fact = Fact::new(
                     "missing-link",
-                    format!("a link of its own to {}", linked.resources.join(", ")),
-                    format!("{} different links, {null} without an address", led.len()),
+                    format!(
+                        "a separate address for each of {}",
+                        linked.resources.join(", ")
+                    ),
+                    shown_links(led.len(), null),
                 );
                 verdicts.conclude(rule, site, few.then_some(fact));
             }
