@@ -20,12 +20,11 @@ use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::{NEW_CELLPHONE, features};
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The hook that moves the target's clock.
-const ADVANCE_CLOCK: &str = "advance_clock";
 /// At most this many tasks about hooks; `not judged` lists all of them.
 const TASKS_OF_HOOKS_MAX: usize = 5;
 

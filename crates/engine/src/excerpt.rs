@@ -8,6 +8,7 @@ use conformant_judge::Judgment;
 use conformant_judge::evidence::{Body, Delivery, Event, Evidence, Exchange, HookCall, Outcome};
 use conformant_record::{Finding, PayloadOrigin, ShownExchange, ShownPayload};
 use conformant_rulebook::expect::{Comparison, Expect};
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -327,7 +328,7 @@ fn collected<'e>(evidence: &'e Evidence, finding: &Finding) -> Option<(&'e str, 
 const OF_HARNESS: [&str; 6] = [
     "collect_events",
     "set_callback",
-    "advance_clock",
+    ADVANCE_CLOCK,
     "lease",
     "call_back",
     "reset",

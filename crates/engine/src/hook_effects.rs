@@ -8,14 +8,15 @@ use super::session::Session;
 use conformant_base::clock::Timestamp;
 use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall, Outcome};
 use conformant_record::Finding;
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::{Action, Operation, Rulebook};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The hook that moves the target's clock.
-const ADVANCE_CLOCK: &str = "advance_clock";
-/// The kind of a finding about a state that time changes.
+/// Kinds of findings: about a state that time changes, the state after a hook, and an item that a list lacks.
 const UNTIMELY: &str = "untimely";
+const STATE: &str = "state";
+const NOT_LISTED: &str = "not-listed";
 
 /// The reason why a hook failed although it answered: it returned the key of a resource that the service does not have. A
 /// service that shows it anywhere has it, also where one of its operations is defective.
@@ -147,12 +148,12 @@ fn cause<'e>(
     let mut before: Vec<(usize, &HookCall)> = calls(evidence).collect();
     before.retain(|(event, _)| *event < until);
     let named = before.iter().rev().map(|(_, call)| *call).find(|call| {
-        let is_awaited = finding.expected.ends_with(&format!(" after {}", call.name));
-        let lacks =
-            |key: &str| finding.expected.contains(key) && finding.actual.ends_with("without it");
+        let after = format!(" after {}", call.name);
+        let is_awaited = finding.kind == STATE && finding.expected.ends_with(&after);
+        let lacks = |key: &str| finding.kind == NOT_LISTED && finding.expected.contains(key);
         let is_unknown = |key: &str| {
-            let is_sought = exchange.is_some_and(|one| one.request.target.contains(key));
-            is_sought && finding.actual.starts_with("status 404")
+            exchange
+                .is_some_and(|one| one.status() == Some(404) && one.request.target.contains(key))
         };
         is_awaited || results(call).any(|key| lacks(key) || is_unknown(key))
     });
@@ -313,17 +314,14 @@ mod tests {
         assert_eq!(cause_of(UNTIMELY, "expired", "pending", false), None);
         let after = "\"approved\" after approve_request";
         assert_eq!(
-            cause_of("state", after, "\"pending\"", false),
+            cause_of(STATE, after, "\"pending\"", false),
             Some("approve_request")
         );
         let listed = format!("{sid} in the list");
         assert_eq!(
-            cause_of("list", &listed, "a list without it", false),
+            cause_of(NOT_LISTED, &listed, "a list without it", false),
             Some("create_flow")
         );
-        assert_eq!(
-            cause_of("state", "\"approved\"", "\"pending\"", false),
-            None
-        );
+        assert_eq!(cause_of(STATE, "\"approved\"", "\"pending\"", false), None);
     }
 }

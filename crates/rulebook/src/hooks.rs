@@ -64,6 +64,9 @@ pub struct Scope {
     pub key: String,
 }
 
+/// The hook that moves the target's clock.
+pub const ADVANCE_CLOCK: &str = "advance_clock";
+
 /// The harness's own hooks: clock, leases, callbacks and a fresh target.
 pub fn built_in() -> &'static [Hook] {
     static HOOKS: LazyLock<[Hook; 4]> = LazyLock::new(|| {
@@ -77,7 +80,7 @@ pub fn built_in() -> &'static [Hook] {
             ..hook
         };
         [
-            probed(hook("advance_clock", &["seconds"]), json!({"seconds": 0})),
+            probed(hook(ADVANCE_CLOCK, &["seconds"]), json!({"seconds": 0})),
             probed(
                 hook("lease", &["owner", "seconds"]),
                 json!({"owner": "conformant-doctor", "seconds": 0}),

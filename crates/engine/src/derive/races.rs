@@ -8,6 +8,7 @@ use super::cases::{Cases, either, only, rename, rename_all, roots, slug, unique}
 use super::repeated_reads::{settled, walk};
 use super::sequence::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::step::{Call, Concurrently, Step};
 use conformant_rulebook::{Action, Check, Operation, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
@@ -559,9 +560,6 @@ fn may_race(first: &Step, second: &Step) -> bool {
     let is_apart = first.capture().is_none_or(|name| !reads(second, name));
     is_plain(first) && is_plain(second) && is_apart
 }
-
-/// The hook that moves the clock, which other requests must not meet halfway.
-const ADVANCE_CLOCK: &str = "advance_clock";
 
 #[cfg(test)]
 mod tests {

@@ -8,13 +8,11 @@ use crate::session::HookFault;
 use crate::settings::Hook;
 use crate::template::wait_of;
 use conformant_base::clock;
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// The hook that moves the clock.
-pub(super) const ADVANCE_CLOCK: &str = "advance_clock";
 
 /// Waits of at least this length move the target's clock if there is a hook for it. Shorter ones take real time.
 pub(super) const ADVANCE_FROM: Duration = Duration::from_secs(5);

@@ -2,7 +2,7 @@
 
 use super::admission::Closed;
 use super::barrier::Participant;
-use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
+use super::clock::{ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
 use super::pacing::{Next, RequestAttempt, RequestSlot, TRIES_MAX};
 use super::phone_numbers::UsedNumbers;
@@ -18,6 +18,7 @@ use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
 use conformant_record::{Part, Spent};
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::scenario::Credentials;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};

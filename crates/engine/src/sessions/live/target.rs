@@ -2,7 +2,6 @@
 
 use super::admission::{Admission, ProbeResult};
 use super::barrier::ClockBarrier;
-use super::clock::ADVANCE_CLOCK;
 use super::clock_offset::ClockOffset;
 use super::health::Health;
 use super::holders::Holders;
@@ -24,6 +23,7 @@ use conformant_base::http::{Request, Response};
 use conformant_net::transport::{
     BaseUrl, Client, Limits, ListenError, Listener, ServerSettings, UrlError,
 };
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::scenario::Credentials;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};

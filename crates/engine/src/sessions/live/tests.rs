@@ -1,6 +1,6 @@
 //! Tests of live targets against local sockets.
 
-use super::clock::{ADVANCE_CLOCK, ADVANCE_FURTHER_FROM};
+use super::clock::ADVANCE_FURTHER_FROM;
 use super::lease::LEASE_RENEWED;
 use super::{Live, LiveOptions};
 use crate::plan;
@@ -11,6 +11,7 @@ use crate::{Concurrency, Sessions};
 use conformant_base::clock;
 use conformant_base::http::Request;
 use conformant_net::transport::Limits;
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
