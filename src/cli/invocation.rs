@@ -18,8 +18,8 @@ pub(super) fn invocation() -> String {
     )
 }
 
-/// The same for a run or an exploration, with what it took from its environment and what was drawn: configuration, targets, hooks, seed and
-/// names, unless each repetition has names of its own. Secrets stay in the environment.
+/// The same for a run or an exploration, with what it read from its environment and what it drew: configuration, targets, hooks,
+/// seed and names. Each repetition of a run has names of its own. Secrets stay in the environment.
 pub(super) fn of_run(on: &TargetArgs, config: &Config, seed: u64, is_repeated: bool) -> String {
     let mut line = invocation();
     let mut add = |is_given: bool, flag: &str, value: Option<String>| {

@@ -51,7 +51,7 @@ impl Order {
         let written = rules.iter().enumerate();
         let written = written.filter_map(|(at, rule)| {
             let check = rule.check()?;
-            // A warning that is only inferred hides no failure at its place. Others say how a place is to be read.
+            // One finding is reported at a place, so a warning that is only inferred comes last.
             let is_inferred = rule.level == Level::Should && rule.basis == Basis::Inferred;
             let rank = (is_inferred, check.order, at);
             Some((rank, at, check))

@@ -12,7 +12,7 @@ use crate::{Answer, Call, Core, Fault};
 /// Added to the sequence number of an item that does not belong in its list, so that it is after all others.
 pub(super) const BEHIND: u64 = 1 << 40;
 
-/// The deleted bindings of a service are there again.
+/// Restores the deleted bindings of a service.
 pub(super) fn restore_bindings(service: &mut Service, core: &Core, fault: Fault) {
     if service.lost_bindings.len() == 0 || !core.fails(fault) {
         return;
@@ -22,7 +22,7 @@ pub(super) fn restore_bindings(service: &mut Service, core: &Core, fault: Fault)
     }
 }
 
-/// The former members of a channel are members again.
+/// Restores the former members of a channel.
 pub(super) fn restore_members(service: &mut Service, core: &Core, channel_sid: &str, fault: Fault) {
     let Some(channel) = service.channels.by_sid_mut(channel_sid) else {
         return;
@@ -52,7 +52,7 @@ fn remove_all<T>(table: &mut Table<T>, core: &Core, fault: Fault, is_taken: impl
     }
 }
 
-/// The deletion of a binding reaches channels.
+/// Faults by which the deletion of a binding changes channels.
 pub(super) fn binding_deleted(service: &mut Service, core: &Core, user_sid: &str) {
     let is_member = |member: &Member| member.user_sid == user_sid;
     let has_member = |channel: &Channel| channel.members.rows().any(is_member);
@@ -74,7 +74,7 @@ pub(super) fn binding_deleted(service: &mut Service, core: &Core, user_sid: &str
     }
 }
 
-/// The deletion of a binding reaches other services.
+/// Faults by which the deletion of a binding changes other services.
 pub(super) fn delete_elsewhere(
     services: &mut Table<Service>,
     core: &Core,
@@ -98,7 +98,7 @@ pub(super) fn delete_elsewhere(
     }
 }
 
-/// The leave of a member changes more than its membership.
+/// Faults by which a leave changes more than the membership.
 pub(super) fn member_left(service: &mut Service, core: &Core, channel_sid: &str, user_sid: &str) {
     let bindings = Fault::ChatLeavingTakesBindings;
     remove_all(&mut service.bindings, core, bindings, |binding| {
@@ -135,7 +135,7 @@ pub(super) fn find_member<'a>(channel: &'a Channel, core: &Core, key: &str) -> O
         .or_else(|| by_name.filter(|_| core.fails(Fault::ChatLeaverFetchedByIdentity)))
 }
 
-/// Members that are listed and left the channel, or are in another one.
+/// Former members, and members of another channel, that faults list.
 pub(super) fn listed_members<'a>(
     service: &'a Service,
     channel: &'a Channel,
@@ -181,7 +181,7 @@ pub(super) fn update_member(
     Some(answer)
 }
 
-/// The list of channels of a user who left one includes those of the same identity in other services.
+/// Adds channels of the same identity in other services to the list of a former member.
 pub(super) fn lend_channels(services: &mut Table<Service>, core: &Core, sid: &str, rest: &[&str]) {
     let ["Users", key, "Channels"] = rest else {
         return;
