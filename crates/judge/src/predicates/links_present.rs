@@ -159,3 +159,19 @@ impl Predicate for LinksPresent {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::shown_links;
+
+    #[test]
+    fn links_are_counted_in_words() {
+        for (addresses, null, expected) in [
+            (0, 0, "without an address"),
+            (1, 0, "1 address"),
+            (2, 1, "2 different addresses and 1 null"),
+        ] {
+            assert_eq!(shown_links(addresses, null), expected);
+        }
+    }
+}
