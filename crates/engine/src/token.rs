@@ -13,7 +13,9 @@ use conformant_rulebook::service::APPLICATION;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
 
-/// Default lifetime of a token; the document allows 15 minutes.
+/// Default time of issue. Clocks may differ by five seconds, and no line says whether a token counts before its time of issue.
+const ISSUED_DEFAULT: &str = "-5s";
+/// Default expiry of a token; the document allows a lifetime of 15 minutes.
 const LIFETIME_DEFAULT: &str = "10m";
 
 /// Builds `{token, qr, header, claims}`.
@@ -68,7 +70,7 @@ pub(super) fn build(
     }
     let mut claims = json!({
         "iss": issuer,
-        "iat": at(spec.issued.as_deref().unwrap_or("0s"))?,
+        "iat": at(spec.issued.as_deref().unwrap_or(ISSUED_DEFAULT))?,
         "exp": at(spec.expires.as_deref().unwrap_or(LIFETIME_DEFAULT))?,
         "context": {
             "custom_user_id": filled(&spec.custom_user_id)?,

@@ -192,7 +192,7 @@ pub struct TokenSpec {
     pub typ: Option<String>,
     /// `iss`, default the application's name.
     pub issuer: Option<String>,
-    /// `iat` relative to now, such as `-5m`; default now.
+    /// `iat` relative to now, such as `-5m`; default 5 seconds ago, because clocks may differ by as much.
     pub issued: Option<String>,
     /// `exp` relative to now, default 10 m.
     pub expires: Option<String>,

@@ -503,5 +503,5 @@ fn nobody_listens() {
         "{counts}"
     );
     let seconds = record["summary"]["seconds"].as_f64().expect("a number");
-    assert!(seconds < 1.0, "given up soon: {seconds} s");
+    assert!(seconds < 5.0, "given up soon: {seconds} s");
 }

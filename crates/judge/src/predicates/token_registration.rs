@@ -215,7 +215,10 @@ impl Predicate for TokenRegistration {
         vec![
             valid("good", 600, true).passes(),
             valid("good", 600, false).fails(REGISTERED),
-            valid("longest-lived", 900, true).passes(),
+            scanned("longest-lived", &claims("Shop", -5, 895), "k", true).passes(),
+            scanned("longest-lived", &claims("Shop", -5, 895), "k", false).fails(REGISTERED),
+            // A service whose clock is behind sees it expire too far from now.
+            valid("longest-lived", 900, false).not_judged(),
             scanned("other-issuer", &foreign, "k", false).passes(),
             scanned("other-issuer", &foreign, "k", true).fails(REGISTERED),
             scanned("other-key", &claims("Shop", 0, 600), "another", true).fails(REGISTERED),
@@ -349,7 +352,9 @@ impl<'c> Token<'c> {
                 flaws.push(TokenPart::TooFar);
             }
             // A token issued now with the longest lifetime expires within the clock skew of the bound.
-            Some(expires) if expires > began + codes.lifetime => return None,
+            Some(expires) if flaws.is_empty() && expires > began + codes.lifetime - SKEW => {
+                return None;
+            }
             Some(expires) if expires < began - LEEWAY - SKEW => flaws.push(TokenPart::Expired),
             Some(expires) if expires < began - SKEW => flaws.push(TokenPart::JustExpired),
             Some(expires) if expires < ended + SKEW => return None,
