@@ -22,10 +22,14 @@ impl History<'_> {
             write.outcome == Outcome::Done
                 && matches!(write.does, Action::Makes | Action::FindsOrMakes)
         });
-        let seen = resource
-            .observations
-            .iter()
-            .filter(|s| s.shows != Appearance::NotFound);
+        // A response that shows a deleted resource is a finding of its own, and does not bring the resource back.
+        let ended = resource
+            .ended
+            .filter(|&ended| !self.is_made_after(ended, resource));
+        let ended = ended.map(|write| &self.writes[write].moment);
+        let seen = resource.observations.iter().filter(|s| {
+            s.shows != Appearance::NotFound && ended.is_none_or(|end| !end.is_before(&s.moment))
+        });
         let mut moments: Vec<Moment> = brought
             .map(|write| write.moment)
             .chain(seen.map(|observation| observation.moment))
