@@ -1,10 +1,9 @@
 //! Per-document validation cache, so that mutated evidence is evaluated incrementally.
 
 use super::payload::Outcome;
-use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Outcomes by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
@@ -12,7 +11,7 @@ use std::sync::Arc;
 pub struct DocumentCache {
     is_closed: Cell<bool>,
     /// By address. Each document is kept alive, so that its address is not reused.
-    known: RefCell<HashMap<usize, Known, FixedState>>,
+    known: RefCell<BTreeMap<usize, Known>>,
 }
 
 /// A document, its resource type, and its outcome.

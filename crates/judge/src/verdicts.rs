@@ -4,7 +4,6 @@ use super::context::{Context, Representation};
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Finding;
-use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +24,7 @@ pub struct Judgment {
 }
 
 /// Tallies by rule id. Ids come from the rulebook, so a fast hash without protection against attacks is sufficient.
-pub type Tallies = IndexMap<String, Tally, FixedState>;
+pub type Tallies = IndexMap<String, Tally>;
 
 /// How often a rule was judged, and why it was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,8 @@ use super::DEFECTS_MAX;
 use super::defect::{Defect, EXTRA_FIELDS_MAX};
 use conformant_base::json;
 use conformant_rulebook::{OTHER_FIELDS_KEY, Place, RULE_KEY, Resolved};
-use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The schema of every place of a document, each once however often it is referenced.
 #[derive(Debug, Default)]
@@ -23,7 +22,7 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct SchemaNode {
     /// Listed members.
-    members: HashMap<String, Member, FixedState>,
+    members: Vec<(String, Member)>,
     /// The place of unlisted members, if they have a schema.
     others: Option<usize>,
     items: Option<usize>,
@@ -33,6 +32,16 @@ struct SchemaNode {
     no_others: Option<usize>,
     /// True if a string here contains JSON.
     json_text: bool,
+}
+
+impl SchemaNode {
+    /// A listed member. Objects have few, so that a search in order is the quickest.
+    fn member(&self, name: &str) -> Option<&Member> {
+        let mut members = self.members.iter();
+        members
+            .find(|(listed, _)| listed == name)
+            .map(|(_, member)| member)
+    }
 }
 
 #[derive(Debug)]
@@ -149,7 +158,7 @@ impl<'a> Survey<'a> {
                     member.rules.push(rule);
                 }
             }
-            place.members.insert(name.to_owned(), member);
+            place.members.push((name.to_owned(), member));
         }
         place.others = self.place_where_any(&resolved.others().any());
         place.items = self.place_where_any(&resolved.items().any());
@@ -193,7 +202,7 @@ impl Walk<'_> {
                 for (name, member) in members {
                     let above = self.pointer.len();
                     json::push(&mut self.pointer, name);
-                    if let Some(listed) = said.members.get(name) {
+                    if let Some(listed) = said.member(name) {
                         self.note(&listed.rules);
                         self.visit(member, listed.place);
                     } else {

@@ -15,11 +15,10 @@ use crate::{
 use conformant_record::{Changes, Level, Proof, RuleCounts, RunRecord, VACUOUS, Verdict};
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use conformant_schema::Schemas;
-use foldhash::fast::FixedState;
 use sample::Sampler;
 use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -71,7 +70,7 @@ pub struct Prover<'a> {
     schemas: &'a Schemas,
     mode: Mode,
     /// By rule, then by scenario.
-    tried: Mutex<HashMap<&'a str, ScenarioResults, FixedState>>,
+    tried: Mutex<BTreeMap<&'a str, ScenarioResults>>,
     sampler: Sampler,
 }
 
