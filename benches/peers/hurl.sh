@@ -1,7 +1,8 @@
 job='run'
-unit='requests/s'
-what='happy path, credentials, boundary-invalid paths and pages of every operation against `serve`; the other tool runs the exported files. Its setup is requests; that of `conformant` is hook calls, which are not counted'
-names=(happy path-near all-optional 'credentials-*' 'page-*')
+unit='scenarios/s'
+what='happy path, credentials, boundary-invalid paths and pages of every operation against `serve`, each scenario judged and mutation-tested; the other tool runs the same scenarios as exported files'
+names=(happy path-near all-optional 'credentials-*' 'page-at*' 'page-credentials*' 'page-size*' 'page-under*')
+options=()
 
 install() {
   if ! command -v hurl >/dev/null && [ ! -x "$tools/hurl/bin/hurl" ]; then
@@ -12,13 +13,17 @@ install() {
   "$conformant" fixtures export --format hurl "$work/hurl" >/dev/null 2>&1
   local others=() name
   for name in "${names[@]}"; do others+=(! -name "$name.hurl"); done
-  # Addresses of pages that time filters differ by the clock that they were recorded by.
-  find "$work/hurl" -name '*.hurl' \( "${others[@]}" -o -name 'page-urls-*' \) -delete
-  requests=$(find "$work/hurl" -name '*.hurl' -exec grep -hcE '^(GET|POST|PUT|DELETE) ' {} + | awk '{ n += $1 } END { print n }')
+  find "$work/hurl" -name '*.hurl' "${others[@]}" -delete
+  # A scenario that no file can express is run by `conformant` alone and not counted.
+  scenarios=$(find "$work/hurl" -name '*.hurl' | wc -l)
   serve
 }
-ours() { stories "${names[@]}"; }
+ours() {
+  local world=$url/_world/ours$RANDOM$RANDOM filters=() name
+  for name in "${names[@]}"; do filters+=(--filter "*/*/$name"); done
+  per_second "$scenarios" "$conformant" run --target "all=$world" --hooks "$world/_control" --jobs 8 "${filters[@]}" "${options[@]}"
+}
 theirs() {
-  per_second "$requests" hurl --test --jobs 8 --variables-file "$work/hurl/reference.env" \
+  per_second "$scenarios" hurl --test --jobs 8 --variables-file "$work/hurl/reference.env" \
     --variable "base_url=$url/_world/theirs$RANDOM$RANDOM" "$work/hurl"
 }
