@@ -6,8 +6,9 @@ use conformant_base::redact::{Redactor, redact_userinfo};
 use conformant_record::RunRecord;
 use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{
-    Console, Destination, EventLines, Format, Report, Settings, Stream, WriteError,
+    Console, Destination, EventLines, Format, Report, Settings, Stream, WriteError, write_whole,
 };
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -204,7 +205,44 @@ fn takes_links(terminal: bool) -> bool {
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }
 
-/// The first missing folder of a report at an absolute path, where a typing error would otherwise create one unseen.
+/// The file to which the commands of a CI job append their summaries.
+const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
+/// Writes a rendered report. In the summary of a CI job, what earlier commands wrote stays.
+pub(super) fn put(report: &Report, content: &str) -> Result<(), WriteError> {
+    let path = report.file().filter(|path| is_summary(path));
+    let Some(path) = path.filter(|_| report.format == Format::Markdown) else {
+        return report.put(content, &mut Out);
+    };
+    append(&path, content).map_err(|reason| WriteError {
+        format: report.format,
+        path,
+        reason,
+    })
+}
+
+/// Writes a file. In the summary of a CI job, what earlier commands wrote stays.
+pub(super) fn write_file(path: &Path, content: &str) -> io::Result<()> {
+    match is_summary(path) {
+        true => append(path, content),
+        false => write_whole(path, content.as_bytes()),
+    }
+}
+
+fn is_summary(path: &Path) -> bool {
+    config::environment(SUMMARY).is_some_and(|summary| Path::new(&summary) == path)
+}
+
+fn append(path: &Path, content: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    let gap = match file.metadata()?.len() {
+        0 => "",
+        _ => "\n",
+    };
+    file.write_all(format!("{gap}{content}").as_bytes())
+}
+
+/// The first missing folder of a report at an absolute path.
 fn missing_folder(report: &Report) -> Option<PathBuf> {
     let Destination::File(path) = &report.destination else {
         return None;
@@ -216,16 +254,18 @@ fn missing_folder(report: &Report) -> Option<PathBuf> {
 
 /// Refuses reports that cannot be written, before a run that could not keep its result.
 pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
-    for report in reports {
-        let missing = missing_folder(report);
-        if let Err(why) = report.check() {
-            return Err(Failure::Usage(format!("--report: {why}")));
-        }
-        if let Some(folder) = missing.filter(|folder| folder.is_dir()) {
-            super::note(&format!("created {}", folder.display()));
-        }
+    let checked = reports.iter().try_for_each(Report::check);
+    checked.map_err(|why| Failure::Usage(format!("--report: {why}")))
+}
+
+/// Writes a report, and names the folder that it creates at an absolute path, where a typing error would create one unseen.
+fn naming_new_folder<T>(report: &Report, write: impl FnOnce() -> T) -> T {
+    let missing = missing_folder(report);
+    let written = write();
+    if let Some(folder) = missing.filter(|folder| folder.is_dir()) {
+        super::note(&format!("created {}", folder.display()));
     }
-    Ok(())
+    written
 }
 
 /// Report files that were there before a command that writes them, each with the time of its last change.
@@ -293,7 +333,7 @@ pub(super) fn event_lines(
 ) -> Result<Vec<EventLines>, Failure> {
     let lines = reports
         .iter()
-        .filter_map(|report| EventLines::begin(report, settings));
+        .filter_map(|report| naming_new_folder(report, || EventLines::begin(report, settings)));
     lines
         .map(|begun| begun.map_err(|error| Failure::Trouble(error.to_string())))
         .collect()
@@ -336,7 +376,12 @@ pub(super) fn write_reports(
     settings: Settings,
 ) -> Result<(), Failure> {
     let written = reports.iter();
-    written_all(written.map(|report| report.write(record, settings, &mut Out)))
+    written_all(written.map(|report| {
+        naming_new_folder(report, || match report.format == Format::Markdown {
+            true => put(report, &report.format.render(record, settings)),
+            false => report.write(record, settings, &mut Out),
+        })
+    }))
 }
 
 fn written_all(written: impl Iterator<Item = Result<(), WriteError>>) -> Result<(), Failure> {

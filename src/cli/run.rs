@@ -20,7 +20,7 @@ use conformant_engine::evidence_file::Head;
 use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Sessions, Target,
+    ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Sessions, Target,
 };
 use conformant_judge::prove::Mode;
 use conformant_record::waivers::Waivers;
@@ -336,11 +336,7 @@ impl Run<'_> {
         });
         let unjudged = self.claims.judge(record);
         let problems = [waiver_problems.as_slice(), &unjudged].concat();
-        let demands = Demands {
-            strict: args.output.strict,
-            require_complete: args.require_complete,
-            min_judged: args.min_judged,
-        };
+        let demands = args.demands.with(args.output.strict);
         let is_trouble = ended.has_infrastructure_error;
         let (conclusion, mut reasons) =
             conformant_engine::gate(demands, record, &problems, is_trouble);
