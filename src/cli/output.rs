@@ -8,6 +8,7 @@ use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{
     Console, Destination, EventLines, Format, Report, Settings, Stream, WriteError, write_whole,
 };
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -258,11 +259,12 @@ pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
     checked.map_err(|why| Failure::Usage(format!("--report: {why}")))
 }
 
-/// Writes a report, and names the folder that it creates at an absolute path, where a typing error would create one unseen.
-fn naming_new_folder<T>(report: &Report, write: impl FnOnce() -> T) -> T {
-    let missing = missing_folder(report);
+/// Locks or writes reports, and names the folders that this creates at absolute paths, where a typing error would create
+/// one unseen.
+pub(super) fn naming_new_folders<T>(reports: &[Report], write: impl FnOnce() -> T) -> T {
+    let missing: BTreeSet<PathBuf> = reports.iter().filter_map(missing_folder).collect();
     let written = write();
-    if let Some(folder) = missing.filter(|folder| folder.is_dir()) {
+    for folder in missing.iter().filter(|folder| folder.is_dir()) {
         super::note(&format!("created {}", folder.display()));
     }
     written
@@ -333,7 +335,7 @@ pub(super) fn event_lines(
 ) -> Result<Vec<EventLines>, Failure> {
     let lines = reports
         .iter()
-        .filter_map(|report| naming_new_folder(report, || EventLines::begin(report, settings)));
+        .filter_map(|report| EventLines::begin(report, settings));
     lines
         .map(|begun| begun.map_err(|error| Failure::Trouble(error.to_string())))
         .collect()
@@ -375,13 +377,13 @@ pub(super) fn write_reports(
     record: &RunRecord,
     settings: Settings,
 ) -> Result<(), Failure> {
-    let written = reports.iter();
-    written_all(written.map(|report| {
-        naming_new_folder(report, || match report.format == Format::Markdown {
+    let written = reports
+        .iter()
+        .map(|report| match report.format == Format::Markdown {
             true => put(report, &report.format.render(record, settings)),
             false => report.write(record, settings, &mut Out),
-        })
-    }))
+        });
+    naming_new_folders(reports, || written_all(written))
 }
 
 fn written_all(written: impl Iterator<Item = Result<(), WriteError>>) -> Result<(), Failure> {

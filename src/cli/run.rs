@@ -80,7 +80,8 @@ fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
     // Before the first file: a signal that ends the process at once would leave it.
     let signals = Signals::listen()?;
     output::check_reports(reports)?;
-    let _lock = ReportLock::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+    let lock = output::naming_new_folders(reports, || ReportLock::take(reports));
+    let _lock = lock.map_err(|e| Failure::Usage(e.to_string()))?;
     let run = Run {
         args,
         config: &config,
