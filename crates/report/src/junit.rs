@@ -110,7 +110,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
     suites
 }
 
-/// A failure that defects explain is skipped: it is one of theirs.
+/// A failure that defects explain is skipped, because the defect is the failure.
 fn settled(failing: &Failing<'_>, outcome: Outcome, findings: &[&Finding]) -> Outcome {
     failing
         .cause(&outcome, findings)
