@@ -66,8 +66,8 @@ pub(super) fn is_csv(text: &[u8]) -> bool {
     let is_cut = text.len() + 1 >= START_BYTES && lines.next().is_none();
     !is_json_or_xml(text)
         && !second.starts_with(b"{")
-        && [b',', b';', b'\t'].iter().any(|separator| {
-            let cells = |line: &[u8]| line.iter().filter(|byte| *byte == separator).count();
+        && [b',', b';', b'\t'].into_iter().any(|separator| {
+            let cells = |line: &[u8]| memchr::memchr_iter(separator, line).count();
             let (head, row) = (cells(first), cells(second));
             row > 0 && (row == head || is_cut && row < head)
         })

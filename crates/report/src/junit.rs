@@ -211,7 +211,7 @@ mod tests {
                 "<system-out>What flow/execution/sid asks for.",
                 "must, D3 &quot;Execution (FN)&quot;, line 37, judged 3×",
                 r#"<testcase name="1. An execution has a third state" classname="flow.defects">"#,
-                r#"<failure message="flow · 1 rule · 2 findings in 2 scenarios" type="broken">"#,
+                r#"<failure message="flow · 1 rule · 2 findings in 1 scenario" type="broken">"#,
                 "breaks flow/execution/status\nin flow/create-execution/happy",
                 r#"<skipped message="fails because of defect 1. An execution has a third state"/>"#,
                 r#"<skipped message="fails because of defect 1. An execution has a third state; breaks flow/execution/no-other-fields, flow/execution/status"/>"#,
