@@ -49,9 +49,8 @@ pub(super) fn name(card: &Card<'_>) -> String {
 pub(super) fn details(record: &RunRecord, card: &Card<'_>) -> String {
     let findings = || card.rules.iter().flat_map(|rule| &rule.findings);
     let rules: BTreeSet<&str> = card.rules.iter().map(|rule| rule.id).collect();
-    let scenarios: BTreeSet<&str> = findings()
-        .map(|finding| finding.scenario.as_str())
-        .collect();
+    let scenarios = findings().map(|finding| finding.scenario.as_str());
+    let scenarios: BTreeSet<&str> = scenarios.filter(|id| !id.is_empty()).collect();
     let mut lines: Vec<String> = card.guess().into_iter().collect();
     lines.push(format!("breaks {}", Vec::from_iter(rules).join(", ")));
     let shown: Vec<&str> = scenarios.iter().copied().take(SCENARIOS_MAX).collect();
@@ -59,7 +58,9 @@ pub(super) fn details(record: &RunRecord, card: &Card<'_>) -> String {
         0 => String::new(),
         more => format!(" and {}", view::count(more, "more scenario")),
     };
-    lines.push(format!("in {}{more}", shown.join(", ")));
+    if !shown.is_empty() {
+        lines.push(format!("in {}{more}", shown.join(", ")));
+    }
     if let Some(first) = card.first() {
         lines.push(first.message.clone());
         lines.push(view::describe(record, first));
