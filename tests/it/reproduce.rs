@@ -234,6 +234,12 @@ fn a_script_without_its_variables_ends_with_2_and_names_them() {
     folder.write("again.sh", &script);
     let (code, err) = executed(&folder, &served);
     assert_eq!(code, 1, "the hooks are those of the reference: {err}");
+    let mut without_program = script_of(&folder, &served);
+    let (code, _, err) = ended(without_program.env("CONFORMANT", "./missing"));
+    assert!(
+        code == 2 && err.starts_with("CONFORMANT is not set: "),
+        "nothing is sent: {code}: {err}"
+    );
     // Hooks that do not answer could be those of any target.
     drop(served);
     let (script, _) = folder.run(0, "reproduce run.json 1");
