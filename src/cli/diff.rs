@@ -2,11 +2,10 @@
 
 use super::args::{ContentArg, DiffArgs, Specs};
 use super::broken::{Bump, StoredPayloads, is_named, stored_payloads};
-use super::{Done, Exit, Failure, import, load, note, print, revision};
+use super::{Done, Exit, Failure, import, load, note, output, print, revision};
 use conformant_base::json::{self, Limits};
 use conformant_engine::plan::{self, Planned};
 use conformant_openapi::Surface;
-use conformant_report::write_whole;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::trace::{self, TraceProblem, Unit};
 use conformant_rulebook::{Rulebook, Service};
@@ -378,7 +377,7 @@ pub(super) fn write(
         match path {
             None => print(&text),
             Some(path) => {
-                write_whole(path, text.as_bytes()).map_err(Failure::unwritten(path))?;
+                output::write_file(path, &text).map_err(Failure::unwritten(path))?;
             }
         }
     }

@@ -4,7 +4,7 @@ use super::args::ReportArgs;
 use super::{Done, Exit, Failure, load_to_tell, print, stored};
 use conformant_engine::features;
 use conformant_record::RunRecord;
-use conformant_report::{Matrix, write_whole};
+use conformant_report::{Destination, Format, Matrix, Report, write_whole};
 use std::path::Path;
 
 /// The files in the folder.
@@ -12,6 +12,7 @@ const PAGE: &str = "index.html";
 const MARKDOWN: &str = "matrix.md";
 
 pub(super) fn report(args: &ReportArgs) -> Done {
+    check(&args.out)?;
     let runs = args.runs.iter().map(|path| {
         let record = stored::read(path)?;
         Ok((name_of(path), record))
@@ -25,6 +26,22 @@ pub(super) fn report(args: &ReportArgs) -> Done {
         print(&format!("wrote {}\n", path.display()));
     }
     Ok(Exit::Conformant)
+}
+
+/// Refuses a folder whose files another program wrote and this one would replace.
+fn check(folder: &Path) -> Result<(), Failure> {
+    let page = Report {
+        format: Format::Html,
+        destination: Destination::File(folder.join(PAGE)),
+    };
+    let mut files = [PAGE, MARKDOWN].map(|file| folder.join(file)).into_iter();
+    match files.find(|file| file.exists()) {
+        Some(file) if !page.is_recognized() => Err(Failure::Usage(format!(
+            "--out: {} was not written by conformant and would be replaced: name another folder",
+            file.display()
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The file's name without its ending, for records without claims.

@@ -6,8 +6,10 @@ use conformant_base::redact::{Redactor, redact_userinfo};
 use conformant_record::RunRecord;
 use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{
-    Console, Destination, EventLines, Format, Report, Settings, Stream, WriteError,
+    Console, Destination, EventLines, Format, Report, Settings, Stream, WriteError, write_whole,
 };
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -204,7 +206,44 @@ fn takes_links(terminal: bool) -> bool {
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }
 
-/// The first missing folder of a report at an absolute path, where a typing error would otherwise create one unseen.
+/// The file to which the commands of a CI job append their summaries.
+const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
+/// Writes a rendered report. In the summary of a CI job, what earlier commands wrote stays.
+pub(super) fn put(report: &Report, content: &str) -> Result<(), WriteError> {
+    let path = report.file().filter(|path| is_summary(path));
+    let Some(path) = path.filter(|_| report.format == Format::Markdown) else {
+        return report.put(content, &mut Out);
+    };
+    append(&path, content).map_err(|reason| WriteError {
+        format: report.format,
+        path,
+        reason,
+    })
+}
+
+/// Writes a file. In the summary of a CI job, what earlier commands wrote stays.
+pub(super) fn write_file(path: &Path, content: &str) -> io::Result<()> {
+    match is_summary(path) {
+        true => append(path, content),
+        false => write_whole(path, content.as_bytes()),
+    }
+}
+
+fn is_summary(path: &Path) -> bool {
+    config::environment(SUMMARY).is_some_and(|summary| Path::new(&summary) == path)
+}
+
+fn append(path: &Path, content: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    let gap = match file.metadata()?.len() {
+        0 => "",
+        _ => "\n",
+    };
+    file.write_all(format!("{gap}{content}").as_bytes())
+}
+
+/// The first missing folder of a report at an absolute path.
 fn missing_folder(report: &Report) -> Option<PathBuf> {
     let Destination::File(path) = &report.destination else {
         return None;
@@ -216,16 +255,19 @@ fn missing_folder(report: &Report) -> Option<PathBuf> {
 
 /// Refuses reports that cannot be written, before a run that could not keep its result.
 pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
-    for report in reports {
-        let missing = missing_folder(report);
-        if let Err(why) = report.check() {
-            return Err(Failure::Usage(format!("--report: {why}")));
-        }
-        if let Some(folder) = missing.filter(|folder| folder.is_dir()) {
-            super::note(&format!("created {}", folder.display()));
-        }
+    let checked = reports.iter().try_for_each(Report::check);
+    checked.map_err(|why| Failure::Usage(format!("--report: {why}")))
+}
+
+/// Locks or writes reports, and names the folders that this creates at absolute paths, where a typing error would create
+/// one unseen.
+pub(super) fn naming_new_folders<T>(reports: &[Report], write: impl FnOnce() -> T) -> T {
+    let missing: BTreeSet<PathBuf> = reports.iter().filter_map(missing_folder).collect();
+    let written = write();
+    for folder in missing.iter().filter(|folder| folder.is_dir()) {
+        super::note(&format!("created {}", folder.display()));
     }
-    Ok(())
+    written
 }
 
 /// Report files that were there before a command that writes them, each with the time of its last change.
@@ -335,8 +377,13 @@ pub(super) fn write_reports(
     record: &RunRecord,
     settings: Settings,
 ) -> Result<(), Failure> {
-    let written = reports.iter();
-    written_all(written.map(|report| report.write(record, settings, &mut Out)))
+    let written = reports
+        .iter()
+        .map(|report| match report.format == Format::Markdown {
+            true => put(report, &report.format.render(record, settings)),
+            false => report.write(record, settings, &mut Out),
+        });
+    naming_new_folders(reports, || written_all(written))
 }
 
 fn written_all(written: impl Iterator<Item = Result<(), WriteError>>) -> Result<(), Failure> {

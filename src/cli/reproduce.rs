@@ -10,7 +10,7 @@ use conformant_engine::sessions::{Offline, hooks_of_reference};
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, findings_of};
 use conformant_fixtures::export::{
-    About, ChainFormat, Decision, ExportError, Failed, Scope, chain,
+    About, ChainFormat, Decision, ExportError, Failed, ScenarioFile, Scope, chain, scenario_script,
 };
 use conformant_record::{Finding, REFERENCE, RunRecord, title, with_types, without_names};
 use conformant_report::findings_of_defect;
@@ -75,9 +75,9 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     const TRIED_MAX: usize = 30;
     let record = stored::read(&args.run)?;
     let mut findings = selected(&record, &args.finding)?;
-    let mut scenarios = BTreeSet::new();
-    findings.retain(|finding| scenarios.insert(finding.scenario.clone()));
-    let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
+    let mut seen = BTreeSet::new();
+    findings.retain(|finding| seen.insert(finding.scenario.clone()));
+    let folder: Vec<PathBuf> = scenarios(args, &record).into_iter().collect();
     let rulebook = load_with(&args.on.specs, &folder)?;
     let worlds = Offline::faultless(0);
     let written = Written {
@@ -102,11 +102,32 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let Some((finding, error)) = inexpressible else {
         return Err(failure.unwrap_or_else(|| ReproduceError::Nothing.into()));
     };
-    let found = Chain::of(finding, &rulebook, &worlds)?;
+    if args.format == ReproduceFormat::Sh {
+        return Ok(written.script_of_scenario(finding, &error)?.print());
+    }
+    let found = written.chain(finding)?;
     Err(Failure::Usage(format!(
         "failed to {error}; a scenario can:\n{}",
         written.again(&found, finding)
     )))
+}
+
+/// The folder with scenarios of the run: the given one, or that of the run if it is there.
+fn scenarios(args: &ReproduceArgs, record: &RunRecord) -> Option<PathBuf> {
+    let of_run = || flag_of_run(record, "--scenarios").map(PathBuf::from);
+    let of_run = || of_run().filter(|folder| folder.is_dir());
+    args.scenarios.clone().or_else(of_run)
+}
+
+/// The value of a flag of the run.
+fn flag_of_run(record: &RunRecord, name: &str) -> Option<String> {
+    let words = text::shell_words(&record.invocation);
+    let mut flags = conformant_report::flags(&words).into_iter();
+    let (_, words) = flags.find(|(flag, _)| *flag == name)?;
+    let joined = words[0].split_once('=').map(|(_, value)| value);
+    joined
+        .or(words.get(1).map(String::as_str))
+        .map(str::to_owned)
 }
 
 /// The text of a chain, and a line about it.
@@ -131,9 +152,22 @@ struct Written<'a> {
     worlds: &'a Offline<'a>,
 }
 
-impl Written<'_> {
+impl<'a> Written<'a> {
+    fn chain(&self, finding: &Finding) -> Result<Chain<'a>, Failure> {
+        Chain::of(finding, self.rulebook, self.worlds).map_err(|error| {
+            let folder = flag_of_run(self.record, "--scenarios");
+            match (&error, folder) {
+                (ReproduceError::Gone { .. }, Some(folder)) => Failure::Usage(format!(
+                    "{error}; the run had --scenarios {}",
+                    text::shell_quoted(&folder)
+                )),
+                (_, _) => error.into(),
+            }
+        })
+    }
+
     fn scenario(&self, finding: &Finding) -> Result<Chained, Failure> {
-        let found = Chain::of(finding, self.rulebook, self.worlds)?;
+        let found = self.chain(finding)?;
         let (file, text) = found.file(self.rulebook, finding);
         let about = format!(
             "{}; save it as DIR/{file} and run: {} --scenarios DIR --filter {}",
@@ -166,6 +200,13 @@ impl Written<'_> {
 
     /// The command `conformant run` with the targets, hooks and settings of the stored run; arguments replace them.
     fn run_command(&self) -> String {
+        let words = self.run_words();
+        let words: Vec<_> = words.iter().map(|word| text::shell_quoted(word)).collect();
+        words.join(" ")
+    }
+
+    /// Its words.
+    fn run_words(&self) -> Vec<String> {
         let args = self.args;
         let shown = |path: &Option<PathBuf>| path.iter().map(|p| p.display().to_string()).collect();
         let given: [(&str, Vec<String>); 4] = [
@@ -192,19 +233,60 @@ impl Written<'_> {
             let values = values.into_iter();
             words.extend(values.flat_map(|value| [flag.to_owned(), value]));
         }
-        let words: Vec<_> = words.iter().map(|word| text::shell_quoted(word)).collect();
-        words.join(" ")
+        words
+    }
+
+    /// A script that has `conformant` run the scenario, for what requests alone cannot express.
+    fn script_of_scenario(&self, finding: &Finding, why: &ExportError) -> Result<Chained, Failure> {
+        let found = self.chain(finding)?;
+        let (path, text) = found.file(self.rulebook, finding);
+        let about = format!("{}; conformant runs them as a scenario", steps_of(&found));
+        // A script states the target and the hooks itself.
+        let stated = ["--target", "--hooks", "--reference"];
+        let words = self.run_words();
+        let flags = conformant_report::flags(&words).into_iter();
+        let flags = flags.filter(|(flag, _)| !stated.contains(flag));
+        let flags: Vec<String> = flags.flat_map(|(_, words)| words.to_vec()).collect();
+        let file = ScenarioFile {
+            path: &path,
+            text: &text,
+            flags: &flags,
+            why,
+        };
+        self.written(found, finding, |planned, about| {
+            Ok(scenario_script(planned, file, about))
+        })
+        .map(|text| Chained { text, about })
     }
 
     fn of(&self, finding: &Finding, format: ReproduceFormat) -> Result<Chained, Unwritten> {
-        let (args, record, rulebook) = (self.args, self.record, self.rulebook);
         let format = match format {
             ReproduceFormat::Scenario => return Ok(self.scenario(finding)?),
             ReproduceFormat::Sh => ChainFormat::Sh,
             ReproduceFormat::Hurl => ChainFormat::Hurl,
         };
-        let found = Chain::of(finding, rulebook, self.worlds)?;
-        let steps = steps_of(&found);
+        let found = self.chain(finding)?;
+        let about = steps_of(&found);
+        let scope = Scope {
+            rulebook: self.rulebook,
+            specs: self.args.on.specs.specs.as_deref(),
+            services: &[],
+            seed: self.record.seed,
+        };
+        let text = self.written(found, finding, |planned, about| {
+            chain(scope, planned, about, format).map_err(Unwritten::Inexpressible)
+        })?;
+        Ok(Chained { text, about })
+    }
+
+    /// The text that `write` makes of a chain and its context.
+    fn written<E: From<Failure>>(
+        &self,
+        found: Chain<'_>,
+        finding: &Finding,
+        write: impl FnOnce(&Planned<'_>, About<'_>) -> Result<String, E>,
+    ) -> Result<String, E> {
+        let (args, record, rulebook) = (self.args, self.record, self.rulebook);
         let reading = Reading {
             // Ask the hooks whether they are those of the reference; nothing else is sent.
             is_dry: args.on.hooks.is_none(),
@@ -216,12 +298,6 @@ impl Written<'_> {
         let targets = match args.on.targets.is_empty() {
             true => targets(record, &config.settings, hooks.as_deref()),
             false => config.settings.targets,
-        };
-        let scope = Scope {
-            rulebook,
-            specs: args.on.specs.specs.as_deref(),
-            services: &[],
-            seed: record.seed,
         };
         let comment = comment(rulebook, finding);
         let again = self.again(&found, finding);
@@ -241,10 +317,9 @@ impl Written<'_> {
             hooks: hooks.as_deref(),
             again: &again,
         };
-        let script = chain(scope, &planned, about, format).map_err(Unwritten::Inexpressible)?;
+        let script = write(&planned, about)?;
         // Texts in it are quoted so that they are harmless; escaping would change what is sent.
-        let text = Redactor::new(&config.secrets).redact(&script).into_owned();
-        Ok(Chained { text, about: steps })
+        Ok(Redactor::new(&config.secrets).redact(&script).into_owned())
     }
 }
 
@@ -335,13 +410,8 @@ fn decision(rulebook: &Rulebook, finding: &Finding) -> Decision {
 
 /// The base URL of the hooks of the run.
 fn hooks(args: &ReproduceArgs, record: &RunRecord) -> Option<String> {
-    let words = text::shell_words(&record.invocation);
-    let joined = words.iter().find_map(|word| word.strip_prefix("--hooks="));
-    let apart = words.windows(2).find(|pair| pair[0] == "--hooks");
-    let of_run = joined
-        .map(str::to_owned)
-        .or_else(|| Some(apart?[1].clone()));
-    args.on.hooks.clone().or(of_run)
+    let given = args.on.hooks.clone();
+    given.or_else(|| flag_of_run(record, "--hooks"))
 }
 
 /// Base URLs, credentials and values of the run: those of the configuration if it names the same place, else those of the

@@ -20,7 +20,7 @@ use conformant_engine::evidence_file::Head;
 use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Sessions, Target,
+    ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Sessions, Target,
 };
 use conformant_judge::prove::Mode;
 use conformant_record::waivers::Waivers;
@@ -80,7 +80,8 @@ fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
     // Before the first file: a signal that ends the process at once would leave it.
     let signals = Signals::listen()?;
     output::check_reports(reports)?;
-    let _lock = ReportLock::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+    let lock = output::naming_new_folders(reports, || ReportLock::take(reports));
+    let _lock = lock.map_err(|e| Failure::Usage(e.to_string()))?;
     let run = Run {
         args,
         config: &config,
@@ -336,11 +337,7 @@ impl Run<'_> {
         });
         let unjudged = self.claims.judge(record);
         let problems = [waiver_problems.as_slice(), &unjudged].concat();
-        let demands = Demands {
-            strict: args.output.strict,
-            require_complete: args.require_complete,
-            min_judged: args.min_judged,
-        };
+        let demands = args.demands.with(args.output.strict);
         let is_trouble = ended.has_infrastructure_error;
         let (conclusion, mut reasons) =
             conformant_engine::gate(demands, record, &problems, is_trouble);

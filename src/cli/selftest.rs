@@ -2,6 +2,7 @@
 
 use super::args::{Reports, SelftestArgs};
 use super::{Done, Exit, Failure, config, load, note, of_reference, output, print};
+use conformant_base::text;
 use conformant_engine::Target;
 use conformant_report::{Format, Report};
 use conformant_schema::Schemas;
@@ -79,8 +80,8 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     }
     print(&matrix.render(&recorded));
     note(&format!(
-        "{} trials in {:.1} s",
-        matrix.rows.len(),
+        "{} in {:.1} s",
+        text::count(matrix.rows.len(), "trial"),
         started.elapsed().as_secs_f64()
     ));
     for report in &reports {
@@ -89,7 +90,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         } else {
             matrix.markdown(&recorded)
         };
-        let written = report.put(&content, &mut output::Out);
+        let written = output::put(report, &content);
         written.map_err(|e| Failure::Trouble(e.to_string()))?;
     }
     if is_blessed() && args.filters.is_empty() {

@@ -86,7 +86,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     conformant_record::add_defects(&mut record, &known, args.output.strict);
     let (exit, reasons) = conclude(
         &mut record,
-        args.output.strict,
+        args.demands.with(args.output.strict),
         &problems,
         has_infrastructure_error,
     );
@@ -100,14 +100,10 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
 /// Sets the exit code of a record, and returns it with its reasons.
 pub(super) fn conclude(
     record: &mut RunRecord,
-    strict: bool,
+    demands: Demands,
     problems: &[String],
     has_infrastructure_error: bool,
 ) -> (Exit, Vec<String>) {
-    let demands = Demands {
-        strict,
-        ..Demands::default()
-    };
     let (conclusion, reasons) = gate(demands, record, problems, has_infrastructure_error);
     let exit = Exit::from(conclusion);
     record.exit = Some(exit as u8);
@@ -142,7 +138,8 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
     })?;
     conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
     let unjudged = claims.judge(&mut whole);
-    let (exit, reasons) = conclude(&mut whole, args.output.strict, &unjudged, false);
+    let demands = args.demands.with(args.output.strict);
+    let (exit, reasons) = conclude(&mut whole, demands, &unjudged, false);
     write_reports(&whole, &reports, &args.output)?;
     for line in unjudged.iter().chain(&reasons) {
         note(line);

@@ -6,6 +6,7 @@ use conformant_base::http::Headers;
 use conformant_base::redact::{Redactor, is_secret_header};
 use conformant_base::text;
 use conformant_check::{Inline, Passed, Sides};
+use conformant_engine::Demands;
 use conformant_record::{Finding, Level, Subject};
 use conformant_report::Report;
 use std::collections::BTreeSet;
@@ -65,8 +66,11 @@ impl<'a> Watch<'a> {
         record.invocation = invocation::invocation();
         print_findings(&remaining, &self.secrets.redactor);
         let redactor = &self.secrets.redactor;
-        let (exit, lines) =
-            stored::conclude(&mut record, how.strict, &[], has_infrastructure_error);
+        let demands = Demands {
+            strict: how.strict,
+            ..Demands::default()
+        };
+        let (exit, lines) = stored::conclude(&mut record, demands, &[], has_infrastructure_error);
         let (exit, errors, remarks) = conclude(exit);
         record.exit = Some(exit as u8);
         record.errors.clone_from(&errors);

@@ -192,6 +192,44 @@ fn a_run_without_reports_names_those_of_an_earlier_run_and_removes_them_in_ci() 
 }
 
 #[test]
+fn a_refused_run_creates_no_folder_and_a_run_names_the_one_that_it_creates() {
+    let folder = Folder::new();
+    let new = folder.join("new").display().to_string();
+    let line = |filter: &str| {
+        format!("run --reference --prove off --filter {filter} --report json={new}/deep/run.json")
+    };
+    std::fs::create_dir(folder.join("a-folder")).expect("it can be created");
+    let refused = format!("{} --report html=a-folder", line("flow/read-flows/happy"));
+    let (_, err) = folder.run(2, &refused);
+    assert!(!err.contains("created"), "{err}");
+    assert!(!folder.join("new").exists());
+    let (_, err) = folder.run(0, &line("flow/read-flows/happy"));
+    assert!(err.contains(&format!("created {new}\n")), "{err}");
+}
+
+#[test]
+fn the_summary_of_a_ci_job_keeps_what_earlier_commands_wrote() {
+    let folder = Folder::new();
+    folder.write("summary.md", "earlier\n");
+    let lines = [
+        "run --reference -q --prove off --filter flow/read-flows/happy --report json=run.json \
+         --report markdown=summary.md",
+        "compare run.json run.json --report markdown=summary.md",
+    ];
+    for line in lines {
+        let mut command = folder.command(line);
+        let (code, out, err) = ended(command.env("GITHUB_STEP_SUMMARY", "summary.md"));
+        assert_eq!(code, 0, "{line}: {out}{err}");
+    }
+    let summary = folder.read("summary.md");
+    assert!(summary.starts_with("earlier\n\n"), "{summary}");
+    assert!(summary.contains("passed: "), "{summary}");
+    assert!(summary.contains("`run.json` to `run.json`"), "{summary}");
+    folder.run(0, lines[0]);
+    assert!(!folder.read("summary.md").contains("earlier"));
+}
+
+#[test]
 fn files_that_are_not_reports_stay_in_ci_when_a_run_is_refused() {
     let folder = Folder::new();
     folder.write("package.json", r#"{"name":"mine"}"#);

@@ -210,16 +210,20 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
 
 /// Runs `again.sh` against a server: the exit code, and what it prints apart from the response.
 fn executed(folder: &Folder, served: &Served) -> (i32, String) {
+    let (code, _, err) = ended(&mut script_of(folder, served));
+    (code, err)
+}
+
+fn script_of(folder: &Folder, served: &Served) -> Command {
     let mut bash = Command::new("bash");
     bash.arg("again.sh").current_dir(&**folder);
-    for service in ["chat", "flow", "media"] {
+    for service in ["auth", "chat", "flow", "media"] {
         let variable = format!("{}_URL", service.to_uppercase());
         bash.env(variable, format!("{}/{service}", served.url));
     }
     bash.env("CONTROL_URL", format!("{}/_control", served.url));
     bash.env("CONFORMANT", env!("CARGO_BIN_EXE_conformant"));
-    let (code, _, err) = ended(&mut bash);
-    (code, err)
+    bash
 }
 
 #[test]
@@ -230,6 +234,12 @@ fn a_script_without_its_variables_ends_with_2_and_names_them() {
     folder.write("again.sh", &script);
     let (code, err) = executed(&folder, &served);
     assert_eq!(code, 1, "the hooks are those of the reference: {err}");
+    let mut without_program = script_of(&folder, &served);
+    let (code, _, err) = ended(without_program.env("CONFORMANT", "./missing"));
+    assert!(
+        code == 2 && err.starts_with("CONFORMANT is not set: "),
+        "nothing is sent: {code}: {err}"
+    );
     // Hooks that do not answer could be those of any target.
     drop(served);
     let (script, _) = folder.run(0, "reproduce run.json 1");
@@ -450,26 +460,76 @@ fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
     );
 }
 
+/// One needs a registration token, one a callback receiver.
 #[test]
-fn a_defect_that_no_script_can_express_is_refused_with_the_commands_of_its_scenario() {
+fn a_defect_that_requests_cannot_express_is_a_script_that_runs_its_scenario() {
+    let rows = vec![
+        ("auth/token-good-refused", "auth/accounts/registration"),
+        ("chat/webhook-silent", "chat/callbacks/after-an-update"),
+    ];
+    for (fault, filter) in one_in(2, rows) {
+        let folder = Folder::new();
+        folder.write("conformant.yaml", "limits: { callback: 1s }\n");
+        let broken = found(&folder, fault, filter);
+        let (script, note) = folder.run(0, "reproduce run.json 1");
+        assert!(
+            note.contains("conformant runs them as a scenario"),
+            "{note}"
+        );
+        // The scenario is the one of the format `scenario`, byte for byte.
+        let (scenario, _) = folder.run(0, "reproduce run.json 1 --format scenario");
+        assert!(
+            script.contains(&format!("<<'SCENARIO'\n{scenario}SCENARIO\n")),
+            "{script}"
+        );
+        folder.write("again.sh", &script);
+        let (code, err) = executed(&folder, &broken);
+        assert!(
+            code == 1 && err.contains("The defect shows: "),
+            "{code}: {err}"
+        );
+        let fixed = Served::start(&folder, &[]);
+        let (code, err) = executed(&folder, &fixed);
+        assert!(code == 0 && err.contains("does not show"), "{code}: {err}");
+        let without = |name: &str, value: &str| {
+            let mut bash = script_of(&folder, &fixed);
+            ended(bash.env(name, value))
+        };
+        for (name, value, expected) in [
+            (
+                "CONFORMANT",
+                "./missing",
+                "CONFORMANT is not set: set it to the path",
+            ),
+            ("CONTROL_URL", "", "CONTROL_URL is not, so that the hooks"),
+        ] {
+            let (code, _, err) = without(name, value);
+            assert!(code == 2 && err.contains(expected), "{name} {code}: {err}");
+        }
+        let (text, refused) = folder.run(2, "reproduce run.json 1 --format hurl");
+        assert_eq!(text, "", "a file of it would not be for hurl");
+        let commands: Vec<&str> = refused.lines().skip(1).collect();
+        let [write, run] = commands.as_slice() else {
+            panic!("two commands: {refused}");
+        };
+        let expected = "conformant reproduce run.json 1 --format scenario >reproduced/";
+        assert!(write.contains(expected), "{write}");
+        assert!(run.contains("--scenarios reproduced "), "{run}");
+    }
+}
+
+#[test]
+fn the_folder_of_scenarios_is_taken_from_the_record() {
     let folder = Folder::new();
-    folder.write("conformant.yaml", "limits: { callback: 1s }\n");
-    let fault = "auth/token-good-refused";
-    let served = found(&folder, fault, "auth/accounts/registration");
-    let (text, refused) = folder.run(2, "reproduce run.json 1");
-    assert_eq!(text, "", "a file of it would not be a script");
-    assert!(refused.contains("registration token"), "{refused}");
-    let commands: Vec<&str> = refused.lines().skip(1).collect();
-    let [write, run] = commands.as_slice() else {
-        panic!("two commands: {refused}");
-    };
-    assert!(
-        write.contains("conformant reproduce run.json 1 --format scenario >reproduced/auth/"),
-        "{write}"
-    );
-    assert!(run.contains("--scenarios reproduced "), "{run}");
-    let (text, _) = folder.run(0, "reproduce run.json 1 --format scenario");
-    assert!(text.contains("- id: auth/reproduced/"), "{text}");
-    folder.write("again/auth/it.yaml", &text);
-    assert_eq!(exit_code(&folder, &served), 1, "{text}");
+    let scenario =
+        "scenarios:\n  - id: flow/own/a\n    says: x.\n    steps:\n      - call: read-flows\n";
+    folder.write("own/flow/a.yaml", scenario);
+    let filter = "flow/own/a --scenarios own";
+    drop(found(&folder, "flow/meta-page-size-wrong", filter));
+    folder.run(0, "reproduce run.json 1");
+    std::fs::remove_dir_all(folder.join("own")).expect("it can be removed");
+    let (_, err) = folder.run(2, "reproduce run.json 1");
+    let expected = "unknown scenario flow/own/a: ";
+    assert!(err.contains(expected), "{err}");
+    assert!(err.contains("the run had --scenarios own"), "{err}");
 }

@@ -337,4 +337,35 @@ fn implementations_stand_side_by_side() {
     let page = folder.read("table/index.html");
     assert!(page.contains("<th scope=\"col\">first.record</th>"));
     folder.run(2, "report first.gz --out table");
+    // Its own files are replaced, those of others are not.
+    let again = "report first.record.json --out table";
+    folder.run(0, again);
+    folder.write("table/index.html", "<p>mine</p>");
+    let (_, err) = folder.run(2, again);
+    assert!(
+        err.contains("table/index.html was not written by conformant"),
+        "{err}"
+    );
+    assert_eq!(folder.read("table/index.html"), "<p>mine</p>");
+}
+
+#[test]
+fn parts_that_are_merged_and_kept_evidence_can_be_required_to_be_complete() {
+    let folder = Folder::new();
+    for part in [1, 2] {
+        let selection = format!("--filter flow/read-flows/* --partition hash:{part}/2");
+        let files = format!("--report json={part}.json --keep-evidence {part}.gz");
+        folder.run(
+            0,
+            &format!("run --reference -q --prove off {selection} {files}"),
+        );
+    }
+    for command in ["merge 1.json 2.json -q", "judge 1.gz -q"] {
+        folder.run(0, &format!("{command} --min-judged 100"));
+        let (_, err) = folder.run(4, &format!("{command} --require-complete"));
+        assert!(
+            err.contains("not judged although --require-complete"),
+            "{err}"
+        );
+    }
 }

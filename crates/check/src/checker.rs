@@ -157,7 +157,9 @@ impl<'a> Checker<'a> {
         self.outcome.filled += usize::from(!start.is_empty());
         let by_line = lines::has_lines_by_name(name) && self.kind.has_lines();
         let payload = wire::split(&start).map_or(&start[..], |(_, payload)| payload);
-        let format = sniff::format(&start).or_else(|| {
+        let is_csv = self.kind.has_lines() && sniff::is_csv(payload);
+        let format = sniff::format(&start).or_else(|| is_csv.then_some("CSV"));
+        let format = format.or_else(|| {
             (by_line && !sniff::is_json_or_xml(payload)).then_some("text that is not JSON")
         });
         let expected = self.kind.expected(by_line);
@@ -268,24 +270,17 @@ impl<'a> Checker<'a> {
         if !by_line {
             let bytes = whole(name, start, source.reader())?;
             if let (Kind::Representation(kind), Some(count)) = (&self.kind, list_length(&bytes)) {
-                return Err(CheckError::List {
-                    name: name.to_owned(),
-                    count,
-                    file: match name {
-                        STANDARD_INPUT => String::new(),
-                        file => format!(" {}", conformant_judge::shell_word(file)),
-                    },
-                    // Each item is a resource, not a list page.
-                    kind: kind.trim_end_matches("[]").to_owned(),
-                });
+                // Each item is a resource, not a list page.
+                return Err(several(name, (count, true), kind.trim_end_matches("[]")));
             }
-            let mut documents = one_document(name, &bytes, lines, aside)?;
-            if let Kind::Representation(kind) = &self.kind
-                && documents.judged.has_failure()
+            let judged = one_document(name, &bytes, lines, aside);
+            if let (Err(CheckError::Malformed { .. }), Kind::Representation(kind)) =
+                (&judged, &self.kind)
+                && let Some(count) = documents_in_a_row(&bytes)
             {
-                documents.other_kind = mistaken::other_kind(self.rulebook, kind, &bytes);
+                return Err(several(name, (count, false), kind));
             }
-            return Ok(documents);
+            return judged;
         }
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
         let blocks = Blocks::of(source, start);
@@ -298,21 +293,22 @@ impl<'a> Checker<'a> {
         Ok(Documents {
             is_archive: true,
             judged,
-            other_kind: None,
         })
     }
 
     /// Adds the results of lines.
     fn count(&mut self, name: &str, documents: Documents) -> Result<Judgment, CheckError> {
-        let Documents {
-            is_archive,
-            judged,
-            other_kind,
-        } = documents;
-        if let Some(kind) = other_kind {
+        let Documents { is_archive, judged } = documents;
+        if let (Kind::Representation(kind), Some(first)) = (&self.kind, &judged.rejected)
+            && let Some(kind) = mistaken::other_kind(self.rulebook, kind, first)
+        {
             let kind = conformant_base::text::shell_quoted(&kind);
+            let document = match is_archive {
+                true => format!("the first document with a defect in {name}"),
+                false => name.to_owned(),
+            };
             self.hints.push(format!(
-                "{name} looks like a document of another type: `--as {kind}` judges it as one"
+                "{document} looks like a document of another type: `--as {kind}` judges it as one"
             ));
         }
         if let Some(BinaryPayload { line, schema_id }) = judged.binary {
@@ -408,8 +404,28 @@ struct Documents {
     /// Whether it has one document per line.
     is_archive: bool,
     judged: Judged,
-    /// The type that the document looks like.
-    other_kind: Option<String>,
+}
+
+/// The error about documents that have to be judged one by one: how many, and whether they are the items of a list.
+fn several(name: &str, (count, is_list): (usize, bool), kind: &str) -> CheckError {
+    CheckError::Several {
+        name: name.to_owned(),
+        count,
+        is_list,
+        file: match name {
+            STANDARD_INPUT => String::new(),
+            file => format!(" {}", conformant_judge::shell_word(file)),
+        },
+        kind: kind.to_owned(),
+    }
+}
+
+/// The number of objects that follow each other, such as indented ones; `None` for one.
+fn documents_in_a_row(bytes: &[u8]) -> Option<usize> {
+    let all = serde_json::Deserializer::from_slice(bytes).into_iter::<Map<String, Value>>();
+    let count = all.map(|one| one.map(drop)).collect::<Result<Vec<()>, _>>();
+    let count = count.ok()?.len();
+    (count > 1).then_some(count)
 }
 
 /// The number of documents in a list that contains only objects.
@@ -464,7 +480,6 @@ fn one_document(
     Ok(Documents {
         is_archive: false,
         judged,
-        other_kind: None,
     })
 }
 
@@ -498,6 +513,22 @@ mod tests {
         let error = checker.file(name, &mut text.as_bytes()).unwrap_err();
         assert!(error.is_usage());
         error.to_string()
+    }
+
+    #[test]
+    fn documents_of_another_type_have_a_hint_that_names_it() {
+        let execution = r#"{"sid":"FN0","account_sid":"AC0"}"#;
+        let hints = |name: &str, text: &str| {
+            let kind = Kind::parse(of_specs(), "flow/flow[]").unwrap();
+            let mut checker = Checker::new(of_specs(), kind, Surroundings::default());
+            checker.file(name, &mut text.as_bytes()).unwrap();
+            checker.hints().to_vec()
+        };
+        let rest = "looks like a document of another type: `--as flow/flow` judges it as one";
+        assert_eq!(hints("one.json", execution), [format!("one.json {rest}")]);
+        let lines = format!("{execution}\n{execution}\n");
+        let of_lines = format!("the first document with a defect in many.ndjson {rest}");
+        assert_eq!(hints("many.ndjson", &lines), [of_lines]);
     }
 
     /// Pointers of the findings in a document.
@@ -538,13 +569,26 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_documents_is_an_error_that_states_how_to_judge_each() {
+    fn several_documents_and_tables_are_errors_that_state_how_to_judge_each() {
         let error = error("flow/flow", "my list.json", " [{\"sid\":1},\n{}]");
         let expected = "my list.json is a list of 2 documents, expected one document; judge each of them: \
                         jq -c '.[]' 'my list.json' | conformant check - --as flow/flow";
         assert_eq!(error, expected);
         let of_page = self::error("flow/flow[]", "my list.json", "[{},{}]");
         assert_eq!(of_page, expected);
+        let of_row = self::error("flow/flow", "row.json", "{\n}\n{\n\"sid\": 1\n}");
+        assert_eq!(
+            of_row,
+            "row.json is 2 documents, expected one document; judge each of them: \
+             jq -c . 'row.json' | conformant check - --as flow/flow"
+        );
+        let csv = self::error("flow/flow", "x.csv", "a,b\n1,2\n");
+        assert!(
+            csv.starts_with("x.csv is CSV, expected a JSON document; "),
+            "{csv}"
+        );
+        let cut = self::error("flow/flow", "row.json", "{\n}\n{\n");
+        assert!(cut.contains("not JSON: "), "{cut}");
         // The answer of a service that should be an object.
         assert_eq!(found("flow/flow", "answer.json", "[]"), [""]);
     }

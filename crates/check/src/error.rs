@@ -35,13 +35,17 @@ pub enum CheckError {
     /// A file with one document that cannot be read.
     #[error("{name} is not a readable document: {why}; {PAGE} lists the formats that are read")]
     Malformed { name: String, why: String },
-    /// A list of documents where one document is expected.
+    /// Several documents where one document is expected.
     #[error(
-        "{name} is a list of {count} documents, expected one document; judge each of them: jq -c '.[]'{file} | conformant check - --as {kind}"
+        "{name} is {}{count} documents, expected one document; judge each of them: jq -c {}{file} | conformant check - --as {kind}",
+        if *.is_list { "a list of " } else { "" },
+        if *.is_list { "'.[]'" } else { "." }
     )]
-    List {
+    Several {
         name: String,
         count: usize,
+        /// Whether they are the items of a list; otherwise they follow each other.
+        is_list: bool,
         /// The file as an argument; empty for standard input.
         file: String,
         kind: String,
@@ -82,7 +86,7 @@ impl CheckError {
             | Self::Document { .. }
             | Self::Empty { .. }
             | Self::Malformed { .. }
-            | Self::List { .. }
+            | Self::Several { .. }
             | Self::Binary { .. } => true,
         }
     }

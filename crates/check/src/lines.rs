@@ -45,6 +45,8 @@ pub(super) struct Judged {
     pub(super) sums: ArchiveSums,
     /// Lines to set aside.
     pub(super) aside_lines: Vec<LineAside>,
+    /// The first document that breaks a rule of level must, where documents of another type are recognized.
+    pub(super) rejected: Option<Vec<u8>>,
     /// The first payload that is not JSON.
     pub(super) binary: Option<BinaryPayload>,
     /// The last line before the end of cut data, or of a file that ends within a line; it may be complete.
@@ -159,6 +161,7 @@ impl Judged {
         self.malformed += other.malformed;
         self.sums.merge(other.sums);
         self.aside_lines.append(&mut other.aside_lines);
+        self.rejected = self.rejected.take().or(other.rejected);
         self.binary = self.binary.take().or(other.binary);
         self.cut = self.cut.take().or(other.cut);
         let room = NOTES_MAX.saturating_sub(self.notes.len());

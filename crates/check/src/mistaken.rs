@@ -1,7 +1,7 @@
 //! Recognizes a document of another type than the one that `--as` names, by the fields that only the other type has.
 
-use conformant_rulebook::Rulebook;
-use serde_json::Value;
+use conformant_rulebook::{Kind, Place, Rulebook};
+use serde_json::{Map, Value};
 
 /// The name of the type that a document of another type looks like, for `--as`.
 pub(super) fn other_kind(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Option<String> {
@@ -23,15 +23,69 @@ pub(super) fn other_kind(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Optio
     let other = match (kind.strip_suffix("[]"), is_page) {
         (None, true) => format!("{kind}[]"),
         (Some(item), false) if has("/sid") => item.to_owned(),
-        _ => return None,
+        _ => return by_fields(rulebook, kind, document.as_object()?),
     };
     rulebook.kinds.contains_key(&other).then_some(other)
+}
+
+/// The only other type that lists every field of the document and requires none that it lacks; `None` if the given type
+/// does so as well.
+fn by_fields(rulebook: &Rulebook, kind: &str, document: &Map<String, Value>) -> Option<String> {
+    let has_its_fields = |kind: &&Kind| {
+        let root = Place::root(&kind.schema);
+        let (all, always) = (root.clone().any(), root.always());
+        let mut required = always.required().peekable();
+        required.peek().is_some()
+            && required.all(|name| document.contains_key(name))
+            && document.keys().all(|name| all.lists(name))
+    };
+    if rulebook
+        .kinds
+        .get(kind)
+        .is_some_and(|given| has_its_fields(&given))
+    {
+        return None;
+    }
+    let mut others = rulebook.kinds.values().filter(has_its_fields);
+    let other = others.next()?;
+    others.next().is_none().then(|| other.name.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use conformant_judge::load::shared as rulebook;
+
+    #[test]
+    fn the_only_type_with_the_fields_of_a_document_is_recognized() {
+        let rulebook = rulebook();
+        let with_required = |kind: &str, more: &str| {
+            let required = Place::root(&rulebook.kinds[kind].schema).always();
+            let names = required
+                .required()
+                .chain((!more.is_empty()).then_some(more));
+            let fields = names.map(|name| (name.to_owned(), Value::Null));
+            Value::Object(fields.collect()).to_string()
+        };
+        for (kind, document, wanted) in [
+            (
+                "flow/flow",
+                with_required("flow/execution", ""),
+                Some("flow/execution"),
+            ),
+            (
+                "flow/execution[]",
+                with_required("flow/execution", ""),
+                Some("flow/execution"),
+            ),
+            ("flow/execution", with_required("flow/execution", ""), None),
+            ("flow/flow", with_required("flow/execution", "new"), None),
+            ("flow/flow", "{}".to_owned(), None),
+        ] {
+            let found = other_kind(rulebook, kind, document.as_bytes());
+            assert_eq!(found.as_deref(), wanted, "{kind} {document}");
+        }
+    }
 
     #[test]
     fn a_page_a_resource_a_recording_and_an_event_are_recognized() {

@@ -63,7 +63,9 @@ impl LineJudge for Payloads<'_> {
         match self.one.read(self.kind, line, bytes) {
             Ok(parsed) => {
                 let judgment = self.one.payload(line, self.kind, parsed);
-                Judged::one(self.kind, self.day, judgment)
+                let mut judged = Judged::one(self.kind, self.day, judgment);
+                judged.rejected = judged.has_failure().then(|| bytes.to_vec());
+                judged
             }
             Err(why) => self.unreadable(line, &why),
         }

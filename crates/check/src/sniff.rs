@@ -57,6 +57,22 @@ pub fn format(start: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Whether the first two lines are cells of one table: neither JSON nor XML, with as many separators. The second one may be cut.
+pub(super) fn is_csv(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let (Some(first), Some(second)) = (lines.next(), lines.next()) else {
+        return false;
+    };
+    let is_cut = text.len() + 1 >= START_BYTES && lines.next().is_none();
+    !is_json_or_xml(text)
+        && !second.starts_with(b"{")
+        && [b',', b';', b'\t'].into_iter().any(|separator| {
+            let cells = |line: &[u8]| memchr::memchr_iter(separator, line).count();
+            let (head, row) = (cells(first), cells(second));
+            row > 0 && (row == head || is_cut && row < head)
+        })
+}
+
 /// Whether text begins like a JSON value, or like XML.
 pub(super) fn is_json_or_xml(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
@@ -94,6 +110,16 @@ mod tests {
             (b"\0\0\0\0\x07{}", None),
         ] {
             assert_eq!(format(start), name, "{start:?}");
+        }
+        for (text, is) in [
+            (&b"sid,name\n1,\"a\"\n"[..], true),
+            (b"sid;name\r\n1;a", true),
+            (b"sid,name\n", false),
+            (b"cut, line\n{\"a\":1,\"b\":2}\n", false),
+            (b"one, two\nthree", false),
+            (b"{\"a\":1,\n\"b\":2,\n", false),
+        ] {
+            assert_eq!(is_csv(text), is, "{text:?}");
         }
         assert!(is_json_or_xml(b"\xef\xbb\xbf {") && is_json_or_xml(b"null"));
         assert!(!is_json_or_xml(b"id,name\n1,a\n"));

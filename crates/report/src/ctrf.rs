@@ -1,8 +1,11 @@
-//! Common Test Report Format: one test per rule and per scenario, as in `JUnit`, and one for what failed the run apart from rules.
+//! Common Test Report Format: one test per defect, per rule and per scenario, as in `JUnit`, and one for what failed the run
+//! apart from rules. Rules and scenarios that fail because of a defect have the status `other` and name it.
 //!
 //! A record has no start time, because the same seed must give the same bytes: the run starts at 0.
 
 use super::Settings;
+use super::cards::Card;
+use super::failing::{self, Failing};
 use super::view::{self, Outcome};
 use conformant_base::text;
 use conformant_record::{Repeats, RunRecord, Verdict};
@@ -60,13 +63,21 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
     let findings = view::by_rule(record);
-    let mut tests = Vec::with_capacity(record.rules.len() + record.scenarios.len());
+    let failing = Failing::new(record, settings);
+    let mut tests: Vec<Test> = failing
+        .cards()
+        .iter()
+        .map(|card| of_defect(record, card))
+        .collect();
     for rule in &record.rules {
         let findings = findings
             .get(rule.id.as_str())
             .map_or(&[][..], Vec::as_slice);
         let first = findings.first();
-        let (status, message) = match view::of_rule(rule, settings) {
+        let outcome = view::of_rule(rule, settings);
+        let cause = failing.cause(&outcome, findings);
+        let (status, message) = match outcome {
+            Outcome::Failed if cause.is_some() => ("other", cause.unwrap_or_default()),
             Outcome::Passed => ("passed", String::new()),
             Outcome::Failed => ("failed", first.map_or(String::new(), |f| f.message.clone())),
             Outcome::Warned => ("other", first.map_or(String::new(), |f| f.message.clone())),
@@ -95,7 +106,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             }),
         });
     }
-    tests.extend(scenarios(record, settings));
+    tests.extend(scenarios(record, settings, &failing));
     let errors = view::errors(record, settings);
     if let Some(first) = errors.first() {
         tests.push(Test {
@@ -113,14 +124,43 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
     tests
 }
 
-fn scenarios(record: &RunRecord, settings: Settings) -> impl Iterator<Item = Test> {
+/// A defect that fails the run.
+fn of_defect(record: &RunRecord, card: &Card<'_>) -> Test {
+    let first = card.rules.first().map_or("", |rule| rule.id);
+    Test {
+        name: failing::name(card),
+        status: "failed",
+        duration: 0,
+        suite: suite(first, "defects"),
+        raw_status: Verdict::Fail.word(),
+        flaky: false,
+        message: card.extent(),
+        trace: failing::details(record, card),
+        extra: json!({
+            "number": card.number,
+            "rules": card.rules.iter().map(|rule| rule.id).collect::<Vec<_>>(),
+        }),
+    }
+}
+
+fn scenarios(
+    record: &RunRecord,
+    settings: Settings,
+    failing: &Failing<'_>,
+) -> impl Iterator<Item = Test> {
     let findings = view::by_scenario(record);
     record.scenarios.iter().map(move |result| {
         let findings = findings
             .get(result.id.as_str())
             .map_or(&[][..], Vec::as_slice);
         let broken = || view::breaks(findings, &result.reason);
-        let (status, message) = match view::of_scenario(result, findings, settings) {
+        let outcome = view::of_scenario(result, findings, settings);
+        let cause = failing.cause(&outcome, findings);
+        let (status, message) = match outcome {
+            Outcome::Failed if cause.is_some() => (
+                "other",
+                format!("{}; {}", cause.unwrap_or_default(), broken()),
+            ),
             Outcome::Passed => ("passed", String::new()),
             Outcome::Failed => ("failed", broken()),
             Outcome::Warned => ("other", broken()),
@@ -179,16 +219,22 @@ mod tests {
         assert_eq!(
             report["results"]["summary"],
             json!({
-                "tests": 14, "passed": 2, "failed": 3, "pending": 0, "skipped": 7, "other": 2,
+                "tests": 15, "passed": 2, "failed": 2, "pending": 0, "skipped": 7, "other": 4,
                 "start": 0, "stop": 1250,
             })
         );
-        let test = &report["results"]["tests"][3];
+        let cause = "fails because of defect 1. An execution has a third state";
+        let defect = &report["results"]["tests"][0];
+        assert_eq!(defect["name"], "1. An execution has a third state");
+        assert_eq!(defect["status"], "failed");
+        assert_eq!(defect["suite"], json!(["flow", "defects"]));
+        let test = &report["results"]["tests"][4];
         assert_eq!(test["name"], "flow/execution/status");
-        assert_eq!(test["status"], "failed");
+        assert_eq!(test["status"], "other");
         assert_eq!(test["suite"], json!(["flow", "rules"]));
-        assert_eq!(test["message"], sample().findings[0].message);
-        assert_eq!(report["results"]["tests"][1]["status"], "other");
+        assert_eq!(test["message"], cause);
+        assert!(test["trace"].as_str().unwrap().contains("where"), "{test}");
+        assert_eq!(report["results"]["tests"][2]["status"], "other");
         let tests = report["results"]["tests"].as_array().unwrap();
         let of_scenario = |id: &str| {
             let is_it = |test: &&Value| test["name"] == id && test["suite"][1] == "scenarios";
@@ -199,10 +245,10 @@ mod tests {
             json!(250)
         );
         let failed = of_scenario("flow/create-execution/happy");
-        assert_eq!(failed["status"], "failed");
+        assert_eq!(failed["status"], "other");
         assert_eq!(
             failed["message"],
-            "breaks flow/execution/no-other-fields, flow/execution/status"
+            format!("{cause}; breaks flow/execution/no-other-fields, flow/execution/status")
         );
     }
 
@@ -227,7 +273,7 @@ mod tests {
     fn hostile_texts_are_kept_as_data() {
         for text in HOSTILE {
             let report = rendered(&every_text_is(text));
-            assert_eq!(report["results"]["tests"][0]["name"], *text);
+            assert_eq!(report["results"]["tests"][1]["name"], *text);
         }
     }
 }

@@ -110,7 +110,7 @@ impl FromStr for Report {
 }
 
 impl Destination {
-    /// An error if a file cannot be written here. Makes its folder.
+    /// An error if a file cannot be written here. Creates nothing.
     fn check(&self) -> Result<(), String> {
         let Self::File(path) = self else {
             return Ok(());
@@ -124,12 +124,15 @@ impl Destination {
             Ok(meta) if !meta.is_file() => return Ok(()),
             Ok(_) | Err(_) => {}
         }
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or_else(|| Path::new("."));
-        let tried =
-            fs::create_dir_all(folder).and_then(|()| NamedTempFile::new_in(folder).map(drop));
+        let folders = path.ancestors().skip(1);
+        let folders = folders.map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        });
+        // Missing folders are created with the report.
+        let mut existing = folders.filter(|folder| folder.exists());
+        let folder = existing.next().unwrap_or_else(|| Path::new("."));
+        let tried = NamedTempFile::new_in(folder).map(drop);
         tried.map_err(|why| format!("{shown} cannot be written: {}", without_path(why)))
     }
 }
@@ -169,7 +172,7 @@ impl Report {
         }
     }
 
-    /// An error if the report cannot be written. Makes its folder.
+    /// An error if the report cannot be written. Creates nothing.
     pub fn check(&self) -> Result<(), String> {
         if let (Format::Dir, Destination::File(folder)) = (self.format, &self.destination) {
             folder::check(folder)?;
@@ -380,6 +383,18 @@ mod tests {
             assert!(!report.is_recognized(), "of others: {format:?}");
         }
         assert_eq!(unmarked, [Format::Markdown, Format::Github]);
+    }
+
+    #[test]
+    fn a_check_creates_no_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("new");
+        let report = |path: &Path| parse(&format!("json={}", path.display())).unwrap();
+        assert_eq!(report(&new.join("deep/run.json")).check(), Ok(()));
+        assert!(!new.exists());
+        fs::write(&new, "a file").unwrap();
+        let refused = report(&new.join("run.json")).check().unwrap_err();
+        assert!(refused.contains("cannot be written"), "{refused}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use crate::cards::{self, Card};
 use crate::destination::write_whole;
 use crate::invocation;
-use crate::markdown::{block_of, cell, code, errors, services};
+use crate::markdown::{block_of, cell, code, errors, services, without_marks};
 use crate::view::{self, Broken};
 use crate::{Settings, escaped, json};
 use conformant_base::text;
@@ -79,6 +79,11 @@ fn title(number: usize) -> String {
     format!("# Defect {number}: ")
 }
 
+/// The title of a defect for a code span.
+fn of_title(card: &Card) -> String {
+    text::excerpt(&without_marks(&card.defect.title), TITLE_BYTES_MAX).into_owned()
+}
+
 /// The index: verdict, defects with their files, services.
 fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     let mut out = format!("# {}\n\n", view::headline(record, settings));
@@ -100,7 +105,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
         out += &format!(
             "| [{file}]({file}) | {} {} | {} | {} |\n",
             card.effect.word(),
-            cell(&text::excerpt(&card.defect.title, TITLE_BYTES_MAX)),
+            cell(&of_title(card)),
             cell(first),
             card.defect.findings,
         );
@@ -116,8 +121,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
 
 /// One defect with its rules.
 fn defect(record: &RunRecord, card: &Card) -> String {
-    let cause = text::excerpt(&card.defect.title, TITLE_BYTES_MAX);
-    let mut out = format!("{}{}\n\n", title(card.number), code(&cause));
+    let mut out = format!("{}{}\n\n", title(card.number), code(&of_title(card)));
     out += &format!("{} · {}\n", card.effect.word(), code(&card.extent()));
     if let Some(guess) = card.guess() {
         out += &format!("\nLikely cause: {}\n", code(&guess));
@@ -147,7 +151,7 @@ fn defect(record: &RunRecord, card: &Card) -> String {
 fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n## {}\n\n", code(broken.id));
     if let Some(says) = broken.says() {
-        out += &format!("{}\n\n", code(says));
+        out += &format!("{}\n\n", code(&without_marks(says)));
     }
     out += &format!("- document: {}\n", code(&broken.origin()));
     let Some(first) = broken.findings.first() else {
@@ -247,6 +251,16 @@ mod tests {
             refused.contains("was not written by conformant"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_title_with_marks_of_code_is_one_code_span() {
+        let mut record = sample();
+        record.defects[0].title = "read: `sid` is 1".to_owned();
+        let files: std::collections::BTreeMap<String, String> =
+            files(&record, Settings::default()).into_iter().collect();
+        assert_contains(&files["README.md"], &["| FAIL `read: sid is 1` |"]);
+        assert_contains(&files["defect-1.md"], &["# Defect 1: `read: sid is 1`\n"]);
     }
 
     #[test]

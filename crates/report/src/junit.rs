@@ -1,13 +1,15 @@
-//! `JUnit` XML: one suite per service, one test case per rule and per scenario.
+//! `JUnit` XML: one suite per service, one test case per defect, per rule and per scenario.
 //!
-//! - A broken rule is one failed case with all its findings, under a stable id that dashboards follow.
-//! - Scenarios have their duration and name the rules that broke in them. The class name distinguishes both:
-//!   `flow.rules`, `flow.scenarios`.
+//! - A defect that fails the run is one failed case, so that the number of failures is that of defects.
+//! - A broken rule is a skipped case that names its defect, with all its findings, under a stable id that dashboards follow.
+//! - Scenarios have their duration; failed ones are skipped and name their defects and the rules that broke in them. The
+//!   class name distinguishes the three: `flow.defects`, `flow.rules`, `flow.scenarios`.
 //! - What failed the run apart from rules is one case `target` with an error.
 //! - A case fails only if it fails the run; broken should-rules pass with their findings as output.
 //! - Data that the usual schema does not allow (properties of a case, number of judgments) is output.
 
 use super::Settings;
+use super::failing::{self, Failing};
 use super::repeats;
 use super::view::{self, Outcome};
 use conformant_record::junit::{self, Case, Failure, Status, Suite};
@@ -40,6 +42,17 @@ fn of_errors(record: &RunRecord, settings: Settings) -> Option<Suite> {
 
 fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
     let mut suites = BTreeMap::new();
+    let failing = Failing::new(record, settings);
+    for card in failing.cards() {
+        let name = failing::name(card);
+        let details = failing::details(record, card);
+        let case = Case {
+            class: format!("{}.defects", card.defect.service),
+            ..case(&name, "", Outcome::Failed, &card.extent(), details)
+        };
+        let first = card.rules.first().map_or("", |rule| rule.id);
+        suite(&mut suites, first, record).cases.push(case);
+    }
     let rules = view::by_rule(record);
     for rule in &record.rules {
         let findings = rules.get(rule.id.as_str()).map_or(&[][..], Vec::as_slice);
@@ -51,7 +64,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
                 "waived until {}: {}",
                 waiver.expires, waiver.reason
             )),
-            None => view::of_rule(rule, settings),
+            None => settled(&failing, view::of_rule(rule, settings), findings),
         };
         let mut case = case(
             &rule.id,
@@ -80,8 +93,14 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
             .get(result.id.as_str())
             .map_or(&[][..], Vec::as_slice);
         let outcome = view::of_scenario(result, findings, settings);
+        let outcome = settled(&failing, outcome, findings);
         let broken = view::breaks(findings, &result.reason);
         let mut case = case(&result.id, "scenarios", outcome, &broken, String::new());
+        if let Status::Skipped(reason) = &mut case.status
+            && result.verdict == Verdict::Fail
+        {
+            reason.push_str(&format!("; {broken}"));
+        }
         case.failed_before.clone_from(&result.failed_before);
         case.seconds = Some(result.seconds);
         let suite = suite(&mut suites, &result.id, record);
@@ -89,6 +108,13 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
         suite.cases.push(case);
     }
     suites
+}
+
+/// A failure that defects explain is skipped, because the defect is the failure.
+fn settled(failing: &Failing<'_>, outcome: Outcome, findings: &[&Finding]) -> Outcome {
+    failing
+        .cause(&outcome, findings)
+        .map_or(outcome, Outcome::Skipped)
 }
 
 fn suite<'a, 'r>(
@@ -178,14 +204,18 @@ mod tests {
         assert_contains(
             &xml,
             &[
-                r#"<testsuites name="conformant" tests="14" failures="2" errors="1" time="1.250">"#,
-                r#"<testsuite name="flow" tests="14" skipped="8" errors="1" failures="2" time="1.250">"#,
+                r#"<testsuites name="conformant" tests="15" failures="1" errors="1" time="1.250">"#,
+                r#"<testsuite name="flow" tests="15" skipped="10" errors="1" failures="1" time="1.250">"#,
                 r#"<property name="target" value="http://127.0.0.1:4010/flow"/>"#,
                 r#"<testcase name="flow/execution/sid" classname="flow.rules">"#,
                 "<system-out>What flow/execution/sid asks for.",
                 "must, D3 &quot;Execution (FN)&quot;, line 37, judged 3×",
-                r#"<failure message="/status is &quot;running&quot;, expected one of active, ended" type="broken">"#,
-                r#"<failure message="breaks flow/execution/no-other-fields, flow/execution/status" type="broken"/>"#,
+                r#"<testcase name="1. An execution has a third state" classname="flow.defects">"#,
+                r#"<failure message="flow · 1 rule · 2 findings in 1 scenario" type="broken">"#,
+                "breaks flow/execution/status\nin flow/create-execution/happy",
+                r#"<skipped message="fails because of defect 1. An execution has a third state"/>"#,
+                r#"<skipped message="fails because of defect 1. An execution has a third state; breaks flow/execution/no-other-fields, flow/execution/status"/>"#,
+                "/status is &quot;running&quot;, expected one of active, ended",
                 r#"<skipped message="not-applicable: hook missing: end_execution"/>"#,
                 r#"<skipped message="waived until 2027-01-31: known until 2.4"/>"#,
                 r"waived until 2027-01-31: 3 findings",
@@ -216,6 +246,15 @@ and more</error>"#;
     }
 
     #[test]
+    fn a_failure_that_no_defect_explains_is_counted() {
+        let mut record = sample();
+        record.findings.clear();
+        let xml = rendered(&record);
+        assert!(!xml.contains("flow.defects"), "{xml}");
+        assert!(xml.contains("failures=\"2\""), "{xml}");
+    }
+
+    #[test]
     fn earlier_failures_are_listed() {
         let mut record = sample();
         record.scenarios[2].failed_before = vec!["a: b".to_owned(), "c: \u{fffe}<d>".to_owned()];
@@ -227,7 +266,7 @@ and more</error>"#;
                 r#"<flakyFailure message="c: &lt;d&gt;" type="failed-before">"#,
             ],
         );
-        assert!(xml.contains("failures=\"2\""), "{xml}");
+        assert!(xml.contains("failures=\"1\""), "{xml}");
     }
 
     #[test]
@@ -263,7 +302,7 @@ and more</error>"#;
                     | Event::GeneralRef(_) => {}
                 }
             }
-            assert_eq!(cases, 14, "{text:?}");
+            assert_eq!(cases, 15, "{text:?}");
         }
     }
 }

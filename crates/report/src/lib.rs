@@ -11,6 +11,7 @@ mod cards;
 pub mod console;
 mod ctrf;
 mod destination;
+mod failing;
 mod folder;
 mod github;
 mod html;

@@ -312,7 +312,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A text for a code span, in which marks of code would be shown.
-fn without_marks(text: &str) -> String {
+pub(super) fn without_marks(text: &str) -> String {
     text.replace('`', "")
 }
 

@@ -278,10 +278,11 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     } else {
         match record.exit {
             None | Some(0) => {
-                format!(
-                    "passed: {} judged",
-                    count(counts.pass + counts.fail, "rule")
-                )
+                let kept = counts.pass + counts.fail;
+                match undecided {
+                    0 => format!("passed: {} judged", count(kept, "rule")),
+                    _ => format!("passed: {kept} of {} rules judged", judged + undecided),
+                }
             }
             Some(1) => {
                 let passed = count(counts.pass, "rule");
@@ -317,7 +318,8 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if advice > 0 {
         line = format!("{line}, {} to clients", count(advice, "note"));
     }
-    if undecided > 0 && judged > 0 {
+    // Where they passed, all rules are counted already.
+    if undecided > 0 && judged > 0 && !line.starts_with("passed: ") {
         line = format!("{line}, {undecided} not decided");
     }
     let mut remarks: Vec<String> = Vec::new();
@@ -727,7 +729,7 @@ mod tests {
         record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
-            "passed: 3 rules judged, 1 waived, 4 not decided"
+            "passed: 3 of 8 rules judged, 1 waived"
         );
         record.exit = Some(3);
         assert_eq!(

@@ -4,6 +4,7 @@ use super::super::completing;
 use super::{ListFormat, OutputArgs, Specs, TargetArgs};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use conformant_engine::Demands;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -50,12 +51,8 @@ pub struct RunArgs {
     /// Run in an order drawn from the seed.
     #[arg(long)]
     pub shuffle: bool,
-    /// Exit 4 unless every selected must-rule that a run can judge was judged.
-    #[arg(long)]
-    pub require_complete: bool,
-    /// Exit 4 unless at least this percentage of the attempted must-rules was judged.
-    #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub min_judged: u8,
+    #[command(flatten)]
+    pub demands: DemandArgs,
     /// Mutate the recorded responses and judge them again, to check that rules can fail.
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub prove: Prove,
@@ -94,6 +91,28 @@ pub struct RunArgs {
     /// Stop the run after this time, such as 10m, and exit with 3.
     #[arg(long, value_name = "DURATION")]
     pub global_timeout: Option<String>,
+}
+
+/// How much has to be judged.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct DemandArgs {
+    /// Exit 4 unless every selected must-rule that a run can judge was judged.
+    #[arg(long)]
+    pub require_complete: bool,
+    /// Exit 4 unless at least this percentage of the attempted must-rules was judged.
+    #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub min_judged: u8,
+}
+
+impl DemandArgs {
+    /// The demands on a run, with those on its findings.
+    pub(in crate::cli) fn with(self, strict: bool) -> Demands {
+        Demands {
+            strict,
+            require_complete: self.require_complete,
+            min_judged: self.min_judged,
+        }
+    }
 }
 
 /// Extent of mutation testing after a run.
@@ -430,6 +449,8 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "FILE")]
     pub claims: Option<PathBuf>,
     #[command(flatten)]
+    pub demands: DemandArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 
@@ -484,6 +505,8 @@ pub struct MergeArgs {
     /// Exit 1 if a service or feature that this file claims was not judged.
     #[arg(long, value_name = "FILE")]
     pub claims: Option<PathBuf>,
+    #[command(flatten)]
+    pub demands: DemandArgs,
     #[command(flatten)]
     pub specs: Specs,
     #[command(flatten)]

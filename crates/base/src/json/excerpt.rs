@@ -1,5 +1,6 @@
 //! Bounded excerpts of JSON values for messages.
 
+use crate::text;
 use serde_json::Value;
 use std::fmt;
 
@@ -32,10 +33,11 @@ pub fn excerpt(value: &Value, max: usize) -> String {
     if complete {
         return cut.text;
     }
+    let of = |count, what| format!(" ({})", text::count(count, what));
     let size = match value {
-        Value::String(text) => format!(" ({} characters)", text.chars().count()),
-        Value::Array(items) => format!(" ({} items)", items.len()),
-        Value::Object(members) => format!(" ({} fields)", members.len()),
+        Value::String(text) => of(text.chars().count(), "character"),
+        Value::Array(items) => of(items.len(), "item"),
+        Value::Object(members) => of(members.len(), "field"),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     };
     format!("{}…{size}", cut.text)
@@ -104,4 +106,23 @@ fn write_text(out: &mut Cut, text: &str) -> fmt::Result {
         }
     }
     out.write_char('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_cut_value_has_its_size() {
+        for (value, shown) in [
+            (json!({"name": "flow"}), "{\"na… (1 field)"),
+            (json!({"a": 1, "b": 2}), "{\"a\"… (2 fields)"),
+            (json!(["abcdef"]), "[\"ab… (1 item)"),
+            (json!("abcdef"), "\"abc… (6 characters)"),
+            (json!([1]), "[1]"),
+        ] {
+            assert_eq!(excerpt(&value, 4), shown);
+        }
+    }
 }

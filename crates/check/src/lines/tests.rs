@@ -153,7 +153,7 @@ fn standard_input_may_have_one_document_per_line() {
         error.is_usage()
             && error
                 .to_string()
-                .contains("one.json is not a readable document"),
+                .contains("one.json is 2 documents, expected one document"),
         "{error}"
     );
 }
@@ -266,9 +266,10 @@ fn other_formats_malformed_and_empty_files_are_named_and_not_judged() {
         ("a.json", b"\xff\xfe{\0}\0", "a.json is UTF-16 text"),
         (
             "a.ndjson",
-            b"id,name\n1,a\n",
+            b"id name\n1 a\n",
             "a.ndjson is text that is not JSON",
         ),
+        ("a.ndjson", b"id,name\n1,a\n", "a.ndjson is CSV"),
         (
             "a.json",
             b"{\"a\":",
