@@ -270,10 +270,7 @@ pub(super) fn remove(document: &mut Value, place: &str) -> bool {
         return false;
     };
     match document.pointer_mut(above) {
-        Some(Value::Object(members)) => {
-            let name = name.replace("~1", "/").replace("~0", "~");
-            members.shift_remove(&name).is_some()
-        }
+        Some(Value::Object(members)) => members.shift_remove(&*json::unescape(name)).is_some(),
         Some(Value::Array(items)) => match name.parse() {
             Ok(index) if items.len() > index => {
                 items.remove(index);

@@ -339,16 +339,7 @@ fn set(evidence: &mut Evidence, site: &Site, value: &Value) -> bool {
         let can = there.iter().any(|(_, v)| change.of_value(v).is_some());
         return can && change.everywhere(Arc::make_mut(document), site.pointer());
     }
-    let Some((above, name)) = site.pointer().rsplit_once('/') else {
-        return false;
-    };
-    match Arc::make_mut(document).pointer_mut(above) {
-        Some(Value::Object(members)) => {
-            members.insert(name.replace("~1", "/").replace("~0", "~"), value.clone());
-            true
-        }
-        Some(_) | None => false,
-    }
+    json::set(Arc::make_mut(document), site.pointer(), value.clone())
 }
 
 fn is_success(exchange: &Exchange) -> bool {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// One predicate with its parameters.
 pub trait Predicate: Debug + Send + Sync {
-    /// What it judges: the first resource type or operation that its parameters refer to, or else all of the service.
+    /// What it judges: the resource type or the operations that its parameters refer to first, or else all of the service.
     fn subject(&self) -> Subject {
         let mut references = References::default();
         self.references(&mut references);
@@ -35,7 +35,9 @@ pub trait Predicate: Debug + Send + Sync {
 
     /// What the evidence must contain before it can conclude anything.
     fn applies_to(&self) -> AppliesTo {
-        AppliesTo::from(&self.subject())
+        let mut references = References::default();
+        self.references(&mut references);
+        references.applies_to(self.subject())
     }
 
     /// What it requires of one representation on its own, as data, if that is all it requires.

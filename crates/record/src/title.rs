@@ -397,7 +397,7 @@ fn field(pointer: &str) -> String {
         if !field.is_empty() {
             field.push('.');
         }
-        field += &name.replace("~1", "/").replace("~0", "~");
+        field += &conformant_base::json::unescape(name);
     }
     field
 }

@@ -79,11 +79,6 @@ impl Subject {
     pub fn kind(kind: &str) -> Self {
         Self::Kind(kind.to_owned())
     }
-
-    /// One operation of the rule's service.
-    pub fn operation(operation: &str) -> Self {
-        Self::Operations(vec![operation.to_owned()])
-    }
 }
 
 /// What the evidence must contain before a predicate can conclude anything.
@@ -97,17 +92,6 @@ pub enum AppliesTo {
     Steps,
     /// Unknown beforehand.
     Anything,
-}
-
-impl From<&Subject> for AppliesTo {
-    fn from(subject: &Subject) -> Self {
-        match subject {
-            Subject::Kind(kind) => Self::Kinds(vec![kind.clone()]),
-            Subject::Operations(operations) => Self::Operations(operations.clone()),
-            Subject::Steps => Self::Steps,
-            Subject::Parameter(_) | Subject::Service => Self::Anything,
-        }
-    }
 }
 
 /// What a predicate requires of one representation on its own.

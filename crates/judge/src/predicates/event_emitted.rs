@@ -72,10 +72,6 @@ impl Each {
 }
 
 impl Predicate for EventEmitted {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
     }

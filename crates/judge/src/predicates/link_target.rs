@@ -58,14 +58,6 @@ enum To {
 }
 
 impl Predicate for LinkTarget {
-    fn subject(&self) -> Subject {
-        Subject::kind(self.shown.first().map_or("", |place| &place.kind))
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(self.shown.iter().map(|place| place.kind.clone()).collect())
-    }
-
     fn references(&self, references: &mut References) {
         for place in &self.shown {
             references

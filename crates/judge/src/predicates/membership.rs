@@ -115,10 +115,6 @@ enum Concerns<'c> {
 }
 
 impl Predicate for Membership {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.model.view)
-    }
-
     fn references(&self, references: &mut References) {
         let model = &self.model;
         references

@@ -48,14 +48,6 @@ impl OneOrMore {
 }
 
 impl Predicate for TimeDifference {
-    fn subject(&self) -> Subject {
-        Subject::kind(self.kind.as_slice().first().map_or("", String::as_str))
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(self.kind.as_slice().to_vec())
-    }
-
     fn references(&self, references: &mut References) {
         for kind in self.kind.as_slice() {
             let mut kind = references.kind("kind", kind);
