@@ -1,13 +1,13 @@
 //! Per-document validation cache, so that mutated evidence is evaluated incrementally.
 
-use super::payload::Outcome;
+use super::payload::Examination;
 use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Outcomes by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
+/// Examinations by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
 #[derive(Debug, Default)]
 pub struct DocumentCache {
     is_closed: Cell<bool>,
@@ -16,7 +16,7 @@ pub struct DocumentCache {
 }
 
 /// A document, its resource type, and its outcome.
-type Known = (Arc<Value>, String, Arc<Outcome>);
+type Known = (Arc<Value>, String, Arc<Examination>);
 
 impl DocumentCache {
     /// Stores nothing from now on.
@@ -29,8 +29,8 @@ impl DocumentCache {
         &self,
         kind: &str,
         value: &Arc<Value>,
-        judge: impl FnOnce() -> Outcome,
-    ) -> Arc<Outcome> {
+        judge: impl FnOnce() -> Examination,
+    ) -> Arc<Examination> {
         self.get(kind, value).unwrap_or_else(|| {
             let outcome = Arc::new(judge());
             if !self.is_closed.get() {
@@ -43,7 +43,7 @@ impl DocumentCache {
     }
 
     /// The cached outcome.
-    pub(super) fn get(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
+    pub(super) fn get(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Examination>> {
         let known = self.known.borrow();
         let (_, of, outcome) = known.get(&Arc::as_ptr(value).addr())?;
         (of == kind).then(|| Arc::clone(outcome))
@@ -58,7 +58,7 @@ mod tests {
     fn a_document_is_validated_once_until_it_changes() {
         let cache = DocumentCache::default();
         let document = Arc::new(Value::from(1));
-        let judge = |rule: &str| Outcome {
+        let judge = |rule: &str| Examination {
             judged: vec![rule.to_owned()],
             violations: Vec::new(),
         };

@@ -168,7 +168,7 @@ impl<'a> Context<'a> {
             (cache, Detail::Broken) => cache
                 .and_then(|cache| cache.get(kind, value))
                 .unwrap_or_else(|| {
-                    Arc::new(payload::Outcome {
+                    Arc::new(payload::Examination {
                         judged: Vec::new(),
                         violations: payload::violations(self.rulebook, schemas, kind, value),
                     })

@@ -8,9 +8,9 @@ use super::evidence::{Evidence, Payload};
 #[cfg(test)]
 use super::examples::Example;
 use super::mutation::Mutation;
-use super::payload::{Document, Mismatch};
+use super::payload::Document;
 use super::sites::Sites;
-use super::verdicts::Verdicts;
+use super::verdicts::{Fact, Verdicts};
 use conformant_rulebook::{
     AppliesTo, Check, Compiled, Model, ParameterError, Parameters, PayloadRule, References, Rule,
     Subject,
@@ -45,16 +45,23 @@ pub trait Predicate: Debug + Send + Sync {
         None
     }
 
-    /// What evidence it uses.
+    /// What evidence it uses: one representation if that is all it requires something of, hooks if it refers to nothing else.
     fn needs(&self) -> &'static [Need] {
-        &[Need::History]
+        let mut references = References::default();
+        self.references(&mut references);
+        match self.payload() {
+            Some(_) => &[Need::Document],
+            None if references.names_hooks_only() => &[Need::Hooks],
+            None => &[Need::History],
+        }
     }
 
     /// Judges everything in the scenario that it applies to.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);
 
-    /// For a rule about one representation on its own: its violations. `None` if there is nothing to judge.
-    fn payload_mismatches(&self, _document: &Document<'_>) -> Option<Vec<Mismatch>> {
+    /// For a rule about one representation on its own: its violations, each with a pointer into it. `None` if there is nothing
+    /// to judge.
+    fn payload_mismatches(&self, _document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         None
     }
 

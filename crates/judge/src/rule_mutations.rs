@@ -2,9 +2,10 @@
 //!
 //! Written rules propose their own mutations (`Predicate::mutations`).
 
-use super::acceptance::{Acceptance, acceptance, is_plain_error};
+use super::acceptance::acceptance;
 use super::alternatives;
 use super::change::{Change, Other};
+use super::context::shown_type;
 use super::evidence::{Evidence, Exchange, Expectation};
 use super::mutation::Mutation;
 use super::payload::{Violation, violations};
@@ -242,12 +243,9 @@ fn document_at<'e>(
 
 /// The resource type that a response is validated as.
 fn response_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
-    let operation = rulebook.operation(&exchange.service, &exchange.operation)?;
-    match acceptance(rulebook, exchange, Some(operation)) {
-        Acceptance::Accepted => operation.response.as_deref(),
-        Acceptance::Rejected(_) if !is_plain_error(exchange) => operation.error.as_deref(),
-        Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
-    }
+    let operation = rulebook.operation(&exchange.service, &exchange.operation);
+    let acceptance = acceptance(rulebook, exchange, operation);
+    shown_type(exchange, operation, &acceptance)
 }
 
 /// The pointer into a document of the type `shown` that selects what `pointer` selects in `kind`. `operation` is `SERVICE/ID`.

@@ -356,11 +356,6 @@ impl Operation {
         items.map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it takes a parameter with the number of items on a page.
-    pub fn has_page_size(&self) -> bool {
-        self.list_key.is_some() && self.page_size().is_some()
-    }
-
     /// The parameter with the number of items on a page.
     pub fn page_size(&self) -> Option<&Parameter> {
         let size = self.paging.size.as_deref()?;

@@ -130,6 +130,12 @@ impl References {
         }
     }
 
+    /// Whether hooks are all that is named, apart from places in events.
+    pub fn names_hooks_only(&self) -> bool {
+        let is_hook = |one: &Reference| matches!(one, Reference::Hook(_) | Reference::AnyEvent(_));
+        !self.0.is_empty() && self.0.iter().all(is_hook)
+    }
+
     fn operations_of(&self, parameter: &str) -> Vec<String> {
         let mut operations = Vec::new();
         for reference in &self.0 {

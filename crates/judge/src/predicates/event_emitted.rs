@@ -76,10 +76,6 @@ impl Predicate for EventEmitted {
         self.feed.references(references);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for collected in self.feed.collected(context) {
             let outcome = collected.argument(&self.feed.outcome).map(as_text);

@@ -33,10 +33,6 @@ impl Predicate for EventPayload {
         self.feed.references(references);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for (index, n, event) in self.feed.events(context) {
             let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);

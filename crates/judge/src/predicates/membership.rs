@@ -136,10 +136,6 @@ impl Predicate for Membership {
         references.any_argument("model/group-argument", &model.group_argument);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
         if matches!(self.aspect, Aspect::Listed | Aspect::Unrelated) {
