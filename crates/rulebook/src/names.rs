@@ -373,7 +373,7 @@ impl Resolver<'_> {
 
     fn problem(&mut self, key: &str, message: impl Into<String>) {
         let problem = self.file.problem(&format!("{}/{key}", self.at), message);
-        self.draft.problems.push(problem);
+        self.draft.refuse(problem);
     }
 
     fn within(&mut self, known: &Kind, named: &Named) {
@@ -383,7 +383,7 @@ impl Resolver<'_> {
             let message = format!("invalid JSON Pointer `{pointer}`");
             let problem = self.file.problem(&at, message);
             let problem = problem.help(format!("write `/{pointer}`"));
-            self.draft.problems.push(problem);
+            self.draft.refuse(problem);
             return;
         }
         if let Err((segment, others)) = Place::root(&known.schema).any().reaches(pointer) {
@@ -392,7 +392,7 @@ impl Resolver<'_> {
                 format!("`{pointer}` does not resolve in {kind}: there is no `{segment}`");
             let problem = self.file.problem(&at, message);
             let help = suggest(&segment, others.iter().copied());
-            self.draft.problems.push(match help {
+            self.draft.refuse(match help {
                 Some(help) => problem.help(help),
                 None => problem,
             });
