@@ -88,10 +88,7 @@ fn with_written(
 fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &mut Examination) {
     let page = rulebook.kinds.get(kind).and_then(|k| k.page_of.as_ref());
     let Some((_, Some(key))) = page else { return };
-    let mut operations = rulebook
-        .services
-        .values()
-        .flat_map(|s| s.operations.values());
+    let mut operations = rulebook.operations();
     let Some(list) = operations.find(|o| o.response.as_deref() == Some(kind)) else {
         return;
     };

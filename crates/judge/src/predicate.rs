@@ -25,19 +25,22 @@ use std::sync::Arc;
 pub trait Predicate: Debug + Send + Sync {
     /// What it judges: the resource type or the operations that its parameters refer to first, or else all of the service.
     fn subject(&self) -> Subject {
-        let mut references = References::default();
-        self.references(&mut references);
-        references.subject()
+        self.all_references().subject()
     }
 
     /// Collects what its parameters refer to.
     fn references(&self, references: &mut References);
 
-    /// What the evidence must contain before it can conclude anything.
-    fn applies_to(&self) -> AppliesTo {
+    /// All that its parameters refer to.
+    fn all_references(&self) -> References {
         let mut references = References::default();
         self.references(&mut references);
-        references.applies_to(self.subject())
+        references
+    }
+
+    /// What the evidence must contain before it can conclude anything.
+    fn applies_to(&self) -> AppliesTo {
+        self.all_references().applies_to(self.subject())
     }
 
     /// What it requires of one representation on its own, as data, if that is all it requires.
@@ -47,11 +50,9 @@ pub trait Predicate: Debug + Send + Sync {
 
     /// What evidence it uses: one representation if that is all it requires something of, hooks if it refers to nothing else.
     fn needs(&self) -> &'static [Need] {
-        let mut references = References::default();
-        self.references(&mut references);
         match self.payload() {
             Some(_) => &[Need::Document],
-            None if references.names_hooks_only() => &[Need::Hooks],
+            None if self.all_references().names_hooks_only() => &[Need::Hooks],
             None => &[Need::History],
         }
     }
@@ -190,15 +191,13 @@ fn check_of(
     order: usize,
     predicate: Box<dyn Predicate>,
 ) -> Check {
-    let mut references = References::default();
-    predicate.references(&mut references);
     Check {
         predicate: name,
         parameters: parameters.to_json(),
         subject: predicate.subject(),
         applies_to: predicate.applies_to(),
         payload: predicate.payload(),
-        references,
+        references: predicate.all_references(),
         order,
         compiled: Compiled::new(predicate),
     }

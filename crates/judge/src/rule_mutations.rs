@@ -332,9 +332,10 @@ mod tests {
     fn a_valid_response_can_be_generated_for_every_operation() {
         let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
-        let services = rulebook.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        for kind in operations.filter_map(|operation| operation.response.as_ref()) {
+        for kind in rulebook
+            .operations()
+            .filter_map(|operation| operation.response.as_ref())
+        {
             let made = valid_document(&rulebook, &schemas, kind);
             let broken = violations(&rulebook, &schemas, kind, &made);
             let must = broken.iter().filter(|v| v.level == Level::Must);

@@ -424,6 +424,12 @@ impl Rulebook {
         self.services.get(service)?.operations.get(id)
     }
 
+    /// The operations of all services.
+    pub fn operations(&self) -> impl Iterator<Item = &Operation> {
+        let services = self.services.values();
+        services.flat_map(|service| service.operations.values())
+    }
+
     /// The operation that a step of a service's scenario calls: its own, or another one as `SERVICE/ID`.
     pub fn called(&self, service: &str, call: &str) -> Option<&Operation> {
         let (service, id) = call.split_once('/').unwrap_or((service, call));

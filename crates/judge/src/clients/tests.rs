@@ -64,10 +64,8 @@ fn found(text: &str, kept: Completeness) -> Vec<String> {
 fn exchange(text: &str) -> Exchange {
     let rulebook = of_specs();
     let request = request(text);
-    let operations = rulebook.services.values();
-    let operations = operations.flat_map(|service| service.operations.values());
     let path = request.path().to_owned();
-    let (operation, sent) = recognize(operations, &request, &path, &Map::new())
+    let (operation, sent) = recognize(rulebook.operations(), &request, &path, &Map::new())
         .unwrap_or_else(|| panic!("no operation: {text}"));
     Exchange {
         step: 1,

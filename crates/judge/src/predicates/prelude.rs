@@ -37,9 +37,9 @@ impl OperationName {
 
 /// The operations that an invariant applies to, with their service.
 pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -> Vec<String> {
-    let services = model.services.values();
-    let operations = services.flat_map(|service| service.operations.values());
-    let fitting = operations.filter(|o| o.resource.is_some() && fits(o));
+    let fitting = model
+        .operations()
+        .filter(|o| o.resource.is_some() && fits(o));
     fitting.map(|o| format!("{}/{}", o.service, o.id)).collect()
 }
 

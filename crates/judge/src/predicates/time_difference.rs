@@ -179,9 +179,7 @@ impl TimeDifference {
             return shown.collect();
         }
         let history = &context.history;
-        let services = context.rulebook.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let restoring = operations.filter(|operation| {
+        let restoring = context.rulebook.operations().filter(|operation| {
             let mut parameters = operation.parameters.iter();
             let is_unless = |name: &String| self.unless.contains(name);
             operation.does == Action::Makes && parameters.any(|p| is_unless(&p.name))
