@@ -95,26 +95,26 @@ impl<'a> Context<'a> {
         (cache, detail): (Option<&DocumentCache>, Detail),
         judgment: &mut Judgment,
     ) -> Self {
-        let mut validate = |context: &Self, kind: &str, value: &Arc<Value>, whole: Site| {
+        Self::prepare(rulebook, evidence, detail, |context, kind, value, whole| {
             context.validate_payload((schemas, cache), kind, value, &whole, judgment)
-        };
-        Self::prepare(rulebook, evidence, detail, &mut validate)
+        })
     }
 
     /// Prepares the evidence for its history without validation.
     pub fn without_validation(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
-        Self::prepare(rulebook, evidence, Detail::Whole, &mut |_, _, _, _| {
-            Vec::new()
-        })
+        Self::prepare(rulebook, evidence, Detail::Whole, |_, _, _, _| Vec::new())
     }
 
     /// Prepares the evidence. `validate` returns the violated pointers of a document.
-    fn prepare(
+    fn prepare<V>(
         rulebook: &'a Rulebook,
         evidence: &'a Evidence,
         detail: Detail,
-        validate: &mut dyn FnMut(&Self, &str, &Arc<Value>, Site) -> Vec<String>,
-    ) -> Self {
+        mut validate: V,
+    ) -> Self
+    where
+        V: FnMut(&Self, &str, &Arc<Value>, Site) -> Vec<String>,
+    {
         let mut context = Self {
             rulebook,
             evidence,

@@ -235,15 +235,9 @@ mod tests {
             rule("auth/thing/written", Origin::Written(check)),
         ];
         Rulebook {
-            edition: conformant_rulebook::Edition::Embedded,
             rules: rules.into_iter().collect(),
-            requests: BTreeMap::new(),
-            services: BTreeMap::new(),
-            open_points: BTreeMap::new(),
             kinds: BTreeMap::from([(kind.name.clone(), kind)]),
-            event_types: BTreeMap::new(),
-            compatibility: BTreeMap::new(),
-            index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
+            ..Rulebook::default()
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rulebook {
     /// The identity of this rulebook, for [`Rulebook::digest`].
     pub edition: Edition,
@@ -41,9 +41,10 @@ pub struct Rulebook {
 }
 
 /// The identity of a rulebook. The digest is computed on demand because many commands do not need it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Edition {
     /// The rulebook in the binary.
+    #[default]
     Embedded,
     /// The rulebook whose files have this digest.
     Digest(String),
