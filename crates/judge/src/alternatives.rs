@@ -96,11 +96,7 @@ fn sent_texts(evidence: &Evidence) -> Vec<Value> {
 fn violate_statement(statement: usize, stated: &Statement) -> Vec<Mutation> {
     let expect = &stated.expect;
     let at = |pointer: &str, value: Value| {
-        let site = Site::Result {
-            statement,
-            pointer: pointer.to_owned(),
-        };
-        Mutation::new(site, Change::To(value))
+        Mutation::new(Site::result(statement, pointer), Change::To(value))
     };
     let here = |value: Value| at(&expect.at, value);
     match &expect.is {

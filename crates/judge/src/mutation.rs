@@ -475,10 +475,7 @@ mod tests {
 
     #[test]
     fn a_mutation_is_undone_completely() {
-        let result = |pointer: &str| Site::Result {
-            statement: 0,
-            pointer: pointer.to_owned(),
-        };
+        let result = |pointer: &str| Site::result(0, pointer);
         let seen = |e: &Evidence| (e.payloads[0].value.clone(), e.statements[0].result.clone());
         for mutation in [
             Mutation::new(Site::payload(0, "/list/0"), Change::Gone),
