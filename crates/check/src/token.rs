@@ -307,129 +307,99 @@ mod tests {
         format!("{message}.{signature}")
     }
 
-    fn token(claims: &Value) -> String {
-        signed(
-            &json!({"alg": "HS256", "typ": "JWT"}),
-            claims,
-            KEY,
-            Algorithm::HS256,
-        )
+    /// A token with this header.
+    fn headed(header: &Value, key: &str, algorithm: Algorithm) -> String {
+        signed(header, &claims(), key, algorithm)
+    }
+
+    /// The header of a valid token.
+    fn header() -> Value {
+        json!({"alg": "HS256", "typ": "JWT"})
     }
 
     fn changed(change: impl FnOnce(&mut Value)) -> String {
         let mut claims = claims();
         change(&mut claims);
-        token(&claims)
+        signed(&header(), &claims, KEY, Algorithm::HS256)
     }
 
     const SILENT: [&str; 0] = [];
 
     #[test]
     fn a_valid_token_breaks_nothing() {
-        assert_eq!(found(&token(&claims())), SILENT);
-        assert_eq!(found(&format!("{}\n", token(&claims()))), SILENT);
-        assert_eq!(
-            found(&changed(|c| c["context"]["auth_app_id"] = json!("42"))),
-            SILENT
-        );
-    }
-
-    #[test]
-    fn further_claims_and_fractions_of_seconds_are_legal() {
+        let valid = changed(|_| {});
+        assert_eq!(found(&valid), SILENT);
+        assert_eq!(found(&format!("{valid}\n")), SILENT);
+        let spelled = changed(|c| c["context"]["auth_app_id"] = json!("42"));
+        assert_eq!(found(&spelled), SILENT);
+        // Further claims and fractions of seconds are legal.
         let free = changed(|c| {
             c["jti"] = json!("x");
             c["context"]["more"] = json!([1]);
+            c["iat"] = serde_json::from_str(&format!("{NOW}.25")).unwrap();
+            c["exp"] = serde_json::from_str(&format!("{}.25", NOW + 900)).unwrap();
         });
         assert_eq!(found(&free), SILENT);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "seconds since 1970 are far below 2^52"
-        )]
-        let fraction = changed(|c| {
-            c["iat"] = json!(NOW as f64 + 0.25);
-            c["exp"] = json!(NOW as f64 + 900.25);
-        });
-        assert_eq!(found(&fraction), SILENT);
     }
 
     #[test]
-    fn only_hs256_signs_a_token() {
-        let header = |alg: &str| json!({"alg": alg, "typ": "JWT"});
-        let other = signed(&header("HS384"), &claims(), KEY, Algorithm::HS384);
+    fn only_hs256_signs_a_token_and_its_type_is_jwt() {
+        let header = |algorithm: &str, kind: &str| json!({"alg": algorithm, "typ": kind});
+        let other = headed(&header("HS384", "JWT"), KEY, Algorithm::HS384);
         assert_eq!(found(&other), ["token/header/alg /header/alg enum"]);
-        let signed = signed(&header("none"), &claims(), KEY, Algorithm::HS256);
+        let signed = headed(&header("none", "JWT"), KEY, Algorithm::HS256);
         let unsigned = &signed[..=signed.rfind('.').unwrap()];
         assert_eq!(found(unsigned), ["token/header/alg /header/alg enum"]);
-    }
-
-    #[test]
-    fn the_type_is_jwt() {
-        let other = signed(
-            &json!({"alg": "HS256", "typ": "JWS"}),
-            &claims(),
-            KEY,
-            Algorithm::HS256,
-        );
+        let other = headed(&header("HS256", "JWS"), KEY, Algorithm::HS256);
         assert_eq!(found(&other), ["token/header/typ /header/typ enum"]);
-        let without = signed(&json!({"alg": "HS256"}), &claims(), KEY, Algorithm::HS256);
-        assert_eq!(
-            found(&without),
-            ["token/header/typ /header/typ missing-field"]
-        );
+        let without = headed(&json!({"alg": "HS256"}), KEY, Algorithm::HS256);
+        let missing = ["token/header/typ /header/typ missing-field"];
+        assert_eq!(found(&without), missing);
     }
 
     #[test]
     fn the_key_is_the_applications() {
-        let other = signed(
-            &json!({"alg": "HS256", "typ": "JWT"}),
-            &claims(),
-            "another",
-            Algorithm::HS256,
-        );
+        let other = headed(&header(), "another", Algorithm::HS256);
         assert_eq!(found(&other), ["token/signature /signature enum"]);
         assert_eq!(found_as(Kind::Token, &other, None), SILENT);
     }
 
     #[test]
     fn issuer_and_application_are_the_configured_ones() {
-        assert_eq!(
-            found(&changed(|c| c["iss"] = json!("Other"))),
-            ["token/issuer-is-application /claims/iss configured"]
-        );
+        let other = changed(|c| c["iss"] = json!("Other"));
+        let issuer = "token/issuer-is-application /claims/iss configured";
+        assert_eq!(found(&other), [issuer]);
         let other = changed(|c| c["context"]["auth_app_id"] = json!(43));
-        assert_eq!(
-            found(&other),
-            ["token/application-id /claims/context/auth_app_id configured"]
-        );
+        let application = "token/application-id /claims/context/auth_app_id configured";
+        assert_eq!(found(&other), [application]);
     }
 
     #[test]
-    fn fifteen_minutes_are_counted_from_issue_and_from_now() {
-        let long = changed(|c| c["iat"] = json!(NOW - 1));
-        assert_eq!(found(&long), ["token/lifetime /claims/exp too-late"]);
-        let far = changed(|c| {
-            c["iat"] = json!(NOW + 600);
-            c["exp"] = json!(NOW + 1500);
-        });
-        assert_eq!(found(&far), ["token/expiry-bound /claims/exp too-late"]);
-    }
-
-    #[test]
-    fn a_token_issued_in_milliseconds_is_reported() {
-        let millis = changed(|c| c["iat"] = json!(NOW * 1000));
-        assert_eq!(
-            found(&millis),
-            ["token/issued-in-seconds /claims/iat bound"]
-        );
-    }
-
-    #[test]
-    fn an_expired_token_is_reported() {
-        let old = changed(|c| {
-            c["iat"] = json!(NOW - 900);
-            c["exp"] = json!(NOW - 60);
-        });
-        assert_eq!(found(&old), ["token/not-expired /claims/exp too-late"]);
+    fn fifteen_minutes_are_counted_in_seconds_from_issue_and_from_now() {
+        for (issued, expires, wrong) in [
+            (NOW - 1, NOW + 900, "token/lifetime /claims/exp too-late"),
+            (
+                NOW + 600,
+                NOW + 1500,
+                "token/expiry-bound /claims/exp too-late",
+            ),
+            (
+                NOW - 900,
+                NOW - 60,
+                "token/not-expired /claims/exp too-late",
+            ),
+            (
+                NOW * 1000,
+                NOW + 900,
+                "token/issued-in-seconds /claims/iat bound",
+            ),
+        ] {
+            let token = changed(|c| {
+                c["iat"] = json!(issued);
+                c["exp"] = json!(expires);
+            });
+            assert_eq!(found(&token), [wrong]);
+        }
     }
 
     #[test]
@@ -488,7 +458,7 @@ mod tests {
 
     #[test]
     fn unreadable_parts_are_reported_at_their_place() {
-        let whole = token(&claims());
+        let whole = changed(|_| {});
         let parts: Vec<&str> = whole.split('.').collect();
         let (header, claims, signature) = (parts[0], parts[1], parts[2]);
         for (text, wanted) in [
@@ -537,38 +507,36 @@ mod tests {
     #[test]
     fn a_qr_string_is_an_address_with_a_token() {
         let qr = |text: String| found_as(Kind::Qr, &text, Some(KEY));
-        let whole = token(&claims());
+        let whole = changed(|_| {});
         assert_eq!(qr(format!("app://account?token={whole}")), SILENT);
-        assert_eq!(
-            qr(format!("other://account?token={whole}")),
-            ["qr/scheme-is-application /scheme configured"]
-        );
-        assert_eq!(
-            qr(format!("app://user?token={whole}")),
-            ["qr/host /host enum"]
-        );
-        assert_eq!(
-            qr("app://account".to_owned()),
-            ["qr/token /token missing-field"]
-        );
-        assert_eq!(
-            qr("app://account?token=abc".to_owned()),
-            ["qr/token /token pattern"]
-        );
-        assert_eq!(
-            qr(format!("app://account?token={whole}&x=1")),
-            ["qr/no-other-fields /x extra-field"]
-        );
-        assert_eq!(
-            qr(format!("app://account?token={whole}&token={whole}")),
-            ["qr/no-other-fields /token= extra-field"]
-        );
-        assert_eq!(qr(whole.clone()), ["qr/scheme  unreadable"]);
-        let old = changed(|c| c["iss"] = json!("Other"));
-        assert_eq!(
-            qr(format!("app://account?token={old}")),
-            ["token/issuer-is-application /claims/iss configured"]
-        );
+        let other = changed(|c| c["iss"] = json!("Other"));
+        for (text, wrong) in [
+            (
+                format!("other://account?token={whole}"),
+                "qr/scheme-is-application /scheme configured",
+            ),
+            (format!("app://user?token={whole}"), "qr/host /host enum"),
+            ("app://account".to_owned(), "qr/token /token missing-field"),
+            (
+                "app://account?token=abc".to_owned(),
+                "qr/token /token pattern",
+            ),
+            (
+                format!("app://account?token={whole}&x=1"),
+                "qr/no-other-fields /x extra-field",
+            ),
+            (
+                format!("app://account?token={whole}&token={whole}"),
+                "qr/no-other-fields /token= extra-field",
+            ),
+            (whole.clone(), "qr/scheme  unreadable"),
+            (
+                format!("app://account?token={other}"),
+                "token/issuer-is-application /claims/iss configured",
+            ),
+        ] {
+            assert_eq!(qr(text), [wrong]);
+        }
     }
 
     proptest::proptest! {

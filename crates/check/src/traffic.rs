@@ -250,11 +250,7 @@ pub(super) struct Found<'a> {
 impl<'a> Operations<'a> {
     /// An undocumented path comes from the configuration; without it the operation is not matched.
     pub(super) fn of(rulebook: &Rulebook, surroundings: &'a Surroundings) -> Self {
-        let all = rulebook
-            .services
-            .values()
-            .flat_map(|service| service.operations.values())
-            .cloned();
+        let all = rulebook.operations().cloned();
         let all = all.filter_map(|mut operation| {
             if let Some(key) = operation.path_from.take() {
                 let at = format!("/{}/{key}", operation.service);

@@ -172,48 +172,23 @@ pub struct Shown(BTreeMap<String, FollowedLink>);
 impl Shown {
     /// Adds the links of an answer from `origin`.
     pub fn learn(&mut self, origin: &str, exchange: usize, document: &Value) {
-        let mut links = Vec::new();
-        collect(document, &mut String::new(), &mut links);
-        for (link, pointer) in links {
-            let address = match link.strip_prefix('/') {
+        json::visit_leaves(document, &mut |pointer, leaf| {
+            let text = leaf.as_str().unwrap_or_default();
+            let address = match text.strip_prefix('/') {
                 Some(path) => format!("{origin}/{path}"),
-                None => link.to_owned(),
+                None if text.starts_with("http://") || text.starts_with("https://") => {
+                    text.to_owned()
+                }
+                None => return,
             };
+            let pointer = pointer.to_owned();
             self.0.insert(address, FollowedLink { exchange, pointer });
-        }
+        });
     }
 
     /// The last answer that contained an address, and the place.
     pub fn find(&self, address: &str) -> Option<FollowedLink> {
         self.0.get(address).cloned()
-    }
-}
-
-/// Texts that look like an address, each with its pointer.
-fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, String)>) {
-    let above = at.len();
-    match value {
-        Value::String(text) => {
-            let is_link = ["http://", "https://", "/"];
-            if is_link.iter().any(|start| text.starts_with(start)) {
-                links.push((text, at.clone()));
-            }
-        }
-        Value::Array(items) => {
-            for (n, item) in items.iter().enumerate() {
-                json::push(at, &n.to_string());
-                collect(item, at, links);
-                at.truncate(above);
-            }
-        }
-        Value::Object(members) => {
-            for (name, member) in members {
-                json::push(at, name);
-                collect(member, at, links);
-                at.truncate(above);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

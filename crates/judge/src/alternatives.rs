@@ -47,8 +47,12 @@ pub(super) fn propose_mutations(
                     mutations.extend(with_former_item(evidence, site, items).map(to));
                 }
                 let mut leaves = Vec::new();
-                collect_leaves(value, &mut String::new(), &mut leaves);
-                for leaf in leaves.iter().take(LEAVES_MAX) {
+                json::visit_leaves(value, &mut |leaf, _| {
+                    if leaves.len() < LEAVES_MAX {
+                        leaves.push(leaf.to_owned());
+                    }
+                });
+                for leaf in &leaves {
                     let at = |change| Mutation::new(site.below(leaf), change);
                     mutations.extend([Change::To(Value::Null), Change::Near, Change::Gone].map(at));
                 }
@@ -92,11 +96,7 @@ fn sent_texts(evidence: &Evidence) -> Vec<Value> {
 fn violate_statement(statement: usize, stated: &Statement) -> Vec<Mutation> {
     let expect = &stated.expect;
     let at = |pointer: &str, value: Value| {
-        let site = Site::Result {
-            statement,
-            pointer: pointer.to_owned(),
-        };
-        Mutation::new(site, Change::To(value))
+        Mutation::new(Site::result(statement, pointer), Change::To(value))
     };
     let here = |value: Value| at(&expect.at, value);
     match &expect.is {
@@ -127,20 +127,8 @@ fn with_item(result: &Value, pointer: &str, value: &Value) -> Option<(String, Va
     let item = if below.is_empty() {
         value.clone()
     } else {
-        let mut item = items.first().cloned().unwrap_or_else(|| json!({}));
-        match item.pointer_mut(below) {
-            Some(slot) => slot.clone_from(value),
-            None => match below
-                .rsplit_once('/')
-                .map(|(above, name)| (item.pointer_mut(above), name))
-            {
-                Some((Some(Value::Object(members)), name)) => {
-                    members.insert(name.to_owned(), value.clone());
-                }
-                Some(_) | None => item = nest(below, value),
-            },
-        }
-        item
+        let item = items.first().cloned().unwrap_or_else(|| json!({}));
+        with_value(&item, below, value.clone()).unwrap_or_else(|| nest(below, value))
     };
     items.push(item);
     Some((list.to_owned(), Value::Array(items)))
@@ -169,34 +157,6 @@ fn document<'e>(evidence: &'e Evidence, site: &Site) -> Option<&'e Value> {
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
             let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;
             exchange.document().map(|d| &**d)
-        }
-    }
-}
-
-fn collect_leaves(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
-    if leaves.len() >= LEAVES_MAX {
-        return;
-    }
-    let length = at.len();
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                json::push(at, name);
-                collect_leaves(member, at, leaves);
-                at.truncate(length);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                json::push(at, &index.to_string());
-                collect_leaves(item, at, leaves);
-                at.truncate(length);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            if !at.is_empty() {
-                leaves.push(at.clone());
-            }
         }
     }
 }
@@ -257,14 +217,7 @@ fn generate(place: &Resolved<'_>, depth: usize) -> Value {
 /// The document with a value at a place. A missing member is added.
 pub(super) fn with_value(document: &Value, pointer: &str, value: Value) -> Option<Value> {
     let mut changed = document.clone();
-    if let Some(slot) = changed.pointer_mut(pointer) {
-        *slot = value;
-        return Some(changed);
-    }
-    let (above, name) = pointer.rsplit_once('/')?;
-    let members = changed.pointer_mut(above)?.as_object_mut()?;
-    members.insert(name.replace("~1", "/").replace("~0", "~"), value);
-    Some(changed)
+    json::set(&mut changed, pointer, value).then_some(changed)
 }
 
 /// Values in the formats that the documents use; `expected` may contain the prefix of a SID.

@@ -1,12 +1,12 @@
 //! Per-document validation cache, so that mutated evidence is evaluated incrementally.
 
-use super::payload::Outcome;
+use super::payload::Examination;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Outcomes by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
+/// Examinations by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
 #[derive(Debug, Default)]
 pub struct DocumentCache {
     is_closed: Cell<bool>,
@@ -15,7 +15,7 @@ pub struct DocumentCache {
 }
 
 /// A document, its resource type, and its outcome.
-type Known = (Arc<Value>, String, Arc<Outcome>);
+type Known = (Arc<Value>, String, Arc<Examination>);
 
 impl DocumentCache {
     /// Stores nothing from now on.
@@ -28,8 +28,8 @@ impl DocumentCache {
         &self,
         kind: &str,
         value: &Arc<Value>,
-        judge: impl FnOnce() -> Outcome,
-    ) -> Arc<Outcome> {
+        judge: impl FnOnce() -> Examination,
+    ) -> Arc<Examination> {
         self.get(kind, value).unwrap_or_else(|| {
             let outcome = Arc::new(judge());
             if !self.is_closed.get() {
@@ -42,7 +42,7 @@ impl DocumentCache {
     }
 
     /// The cached outcome.
-    pub(super) fn get(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
+    pub(super) fn get(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Examination>> {
         let known = self.known.borrow();
         let (_, of, outcome) = known.get(&Arc::as_ptr(value).addr())?;
         (of == kind).then(|| Arc::clone(outcome))
@@ -56,42 +56,20 @@ mod tests {
     #[test]
     fn a_document_is_validated_once_until_it_changes() {
         let cache = DocumentCache::default();
-        let document = Arc::new(Value::from(1));
-        let judge = |rule: &str| Outcome {
-            judged: vec![rule.to_owned()],
-            violations: Vec::new(),
+        let judged = |kind: &str, document: &Arc<Value>, rule: &str| {
+            let judge = || Examination {
+                judged: vec![rule.to_owned()],
+                violations: Vec::new(),
+            };
+            cache.get_or_validate(kind, document, judge).judged.concat()
         };
-        assert_eq!(
-            cache
-                .get_or_validate("k", &document, || judge("first"))
-                .judged,
-            ["first"]
-        );
-        assert_eq!(
-            cache
-                .get_or_validate("k", &document, || judge("again"))
-                .judged,
-            ["first"]
-        );
-        assert_eq!(
-            cache
-                .get_or_validate("other", &document, || judge("other"))
-                .judged,
-            ["other"]
-        );
+        let document = Arc::new(Value::from(1));
+        assert_eq!(judged("k", &document, "first"), "first");
+        assert_eq!(judged("k", &document, "again"), "first");
+        assert_eq!(judged("other", &document, "other"), "other");
         cache.close();
         let changed = Arc::new(Value::from(1));
-        assert_eq!(
-            cache
-                .get_or_validate("k", &changed, || judge("changed"))
-                .judged,
-            ["changed"]
-        );
-        assert_eq!(
-            cache
-                .get_or_validate("k", &changed, || judge("later"))
-                .judged,
-            ["later"]
-        );
+        assert_eq!(judged("k", &changed, "changed"), "changed");
+        assert_eq!(judged("k", &changed, "later"), "later");
     }
 }

@@ -270,10 +270,7 @@ pub(super) fn remove(document: &mut Value, place: &str) -> bool {
         return false;
     };
     match document.pointer_mut(above) {
-        Some(Value::Object(members)) => {
-            let name = name.replace("~1", "/").replace("~0", "~");
-            members.shift_remove(&name).is_some()
-        }
+        Some(Value::Object(members)) => members.shift_remove(&*json::unescape(name)).is_some(),
         Some(Value::Array(items)) => match name.parse() {
             Ok(index) if items.len() > index => {
                 items.remove(index);
@@ -320,43 +317,30 @@ mod tests {
     #[test]
     fn a_change_applies_only_at_its_place() {
         let document = json!({"sid": "FW0", "n": 5, "list": [{"x": "a"}, {"x": "b"}]});
-        for (change, pointer, changed) in [
-            (
-                Change::Gone,
-                "/n",
-                json!({"sid": "FW0", "list": [{"x": "a"}, {"x": "b"}]}),
-            ),
-            (
-                Change::To(Value::Null),
-                "/sid",
-                json!({"sid": null, "n": 5, "list": [{"x": "a"}, {"x": "b"}]}),
-            ),
-            (
-                Change::Cut,
-                "/sid",
-                json!({"sid": "FW", "n": 5, "list": [{"x": "a"}, {"x": "b"}]}),
-            ),
-            (
-                Change::OtherType(Other::Text),
-                "/n",
-                json!({"sid": "FW0", "n": "5", "list": [{"x": "a"}, {"x": "b"}]}),
-            ),
-            (
-                Change::Gone,
-                "/list/*",
-                json!({"sid": "FW0", "n": 5, "list": []}),
-            ),
+        for (change, pointer, at, after) in [
+            (Change::To(Value::Null), "/sid", "/sid", json!(null)),
+            (Change::Cut, "/sid", "/sid", json!("FW")),
+            (Change::OtherType(Other::Text), "/n", "/n", json!("5")),
+            (Change::Gone, "/list/*", "/list", json!([])),
             (
                 Change::Foreign,
-                "/list/*/x",
-                json!({"sid": "FW0", "n": 5,
-                "list": [{"x": "conformant-foreign"}, {"x": "conformant-foreign"}]}),
+                "/list/1/x",
+                "/list/1/x",
+                json!("conformant-foreign"),
             ),
         ] {
-            let mut copy = document.clone();
+            let (mut copy, mut changed) = (document.clone(), document.clone());
             assert!(change.everywhere(&mut copy, pointer), "{pointer}");
+            assert!(json::set(&mut changed, at, after));
             assert_eq!(copy, changed);
         }
+        let mut copy = document.clone();
+        assert!(
+            Change::Gone.everywhere(&mut copy, "/n")
+                && Change::Foreign.everywhere(&mut copy, "/list/*/x")
+        );
+        let foreign = json!({"x": "conformant-foreign"});
+        assert_eq!(copy, json!({"sid": "FW0", "list": [foreign, foreign]}));
         let nowhere = Change::To(Value::Null).everywhere(&mut document.clone(), "/nowhere");
         assert!(!nowhere);
     }

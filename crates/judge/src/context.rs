@@ -95,6 +95,26 @@ impl<'a> Context<'a> {
         (cache, detail): (Option<&DocumentCache>, Detail),
         judgment: &mut Judgment,
     ) -> Self {
+        Self::prepare(rulebook, evidence, detail, |context, kind, value, whole| {
+            context.validate_payload((schemas, cache), kind, value, &whole, judgment)
+        })
+    }
+
+    /// Prepares the evidence for its history without validation.
+    pub fn without_validation(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
+        Self::prepare(rulebook, evidence, Detail::Whole, |_, _, _, _| Vec::new())
+    }
+
+    /// Prepares the evidence. `validate` returns the violated pointers of a document.
+    fn prepare<V>(
+        rulebook: &'a Rulebook,
+        evidence: &'a Evidence,
+        detail: Detail,
+        mut validate: V,
+    ) -> Self
+    where
+        V: FnMut(&Self, &str, &Arc<Value>, Site) -> Vec<String>,
+    {
         let mut context = Self {
             rulebook,
             evidence,
@@ -106,69 +126,26 @@ impl<'a> Context<'a> {
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
             let acceptance = acceptance_among(rulebook, exchange, operation, &evidence.exchanges);
-            context.seen.push(Seen {
+            let mut seen = Seen {
                 exchange,
                 operation,
                 acceptance,
                 broken: Vec::new(),
-            });
-            let kind = match &context.seen[index].acceptance {
-                Acceptance::Accepted => operation.and_then(|o| o.response.as_deref()),
-                Acceptance::Rejected(_) if !is_plain_error(exchange) => {
-                    operation.and_then(|o| o.error.as_deref())
-                }
-                Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
             };
             // What another account is shown is a matter of `account-scope` alone.
-            let kind = kind.filter(|_| context.seen[index].is_ours());
-            if let (Some(kind), Some(value)) = (kind, exchange.document()) {
-                let whole = Site::answer(index, "");
-                let broken =
-                    context.validate_payload((schemas, cache), kind, value, &whole, judgment);
-                context.seen[index].broken.clone_from(&broken);
-                context.add_representations(kind, value, Some(index), None, &broken);
+            let shown = shown_type(exchange, operation, &seen.acceptance);
+            if let (Some(kind), Some(value)) =
+                (shown.filter(|_| seen.is_ours()), exchange.document())
+            {
+                seen.broken = validate(&context, kind, value, Site::answer(index, ""));
+                context.add_representations(kind, value, Some(index), None, &seen.broken);
             }
+            context.seen.push(seen);
         }
         for (index, payload) in evidence.payloads.iter().enumerate() {
-            let whole = Site::payload(index, "");
-            let broken = context.validate_payload(
-                (schemas, cache),
-                &payload.kind,
-                &payload.value,
-                &whole,
-                judgment,
-            );
-            context.add_representations(&payload.kind, &payload.value, None, Some(index), &broken);
-        }
-        context.history = History::from_context(&context);
-        context
-    }
-
-    /// Prepares the evidence for its history without validation.
-    pub fn without_validation(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
-        let mut context = Self {
-            rulebook,
-            evidence,
-            detail: Detail::Whole,
-            seen: Vec::new(),
-            representations: Vec::new(),
-            history: History::default(),
-        };
-        for (index, exchange) in evidence.exchanges.iter().enumerate() {
-            let operation = rulebook.operation(&exchange.service, &exchange.operation);
-            let acceptance = acceptance_among(rulebook, exchange, operation, &evidence.exchanges);
-            let shown = operation
-                .filter(|_| acceptance == Acceptance::Accepted)
-                .and_then(|o| o.response.as_deref());
-            context.seen.push(Seen {
-                exchange,
-                operation,
-                acceptance,
-                broken: Vec::new(),
-            });
-            if let (Some(kind), Some(value)) = (shown, exchange.document()) {
-                context.add_representations(kind, value, Some(index), None, &[]);
-            }
+            let (kind, value) = (&payload.kind, &payload.value);
+            let broken = validate(&context, kind, value, Site::payload(index, ""));
+            context.add_representations(kind, value, None, Some(index), &broken);
         }
         context.history = History::from_context(&context);
         context
@@ -191,7 +168,7 @@ impl<'a> Context<'a> {
             (cache, Detail::Broken) => cache
                 .and_then(|cache| cache.get(kind, value))
                 .unwrap_or_else(|| {
-                    Arc::new(payload::Outcome {
+                    Arc::new(payload::Examination {
                         judged: Vec::new(),
                         violations: payload::violations(self.rulebook, schemas, kind, value),
                     })
@@ -518,6 +495,19 @@ impl<'a> Representation<'a> {
     }
 }
 
+/// The resource type of the document in a response.
+pub(super) fn shown_type<'o>(
+    exchange: &Exchange,
+    operation: Option<&'o Operation>,
+    acceptance: &Acceptance,
+) -> Option<&'o str> {
+    match acceptance {
+        Acceptance::Accepted => operation?.response.as_deref(),
+        Acceptance::Rejected(_) if !is_plain_error(exchange) => operation?.error.as_deref(),
+        Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
+    }
+}
+
 /// Whether `pointer`, a place above it or a place below it is in the list.
 fn is_broken(broken: &[String], pointer: &str) -> bool {
     broken
@@ -536,14 +526,8 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
         return String::new();
     };
     let mut wanted = value.clone();
-    if let Some(slot) = wanted.pointer_mut(pointer) {
-        *slot = expected;
-    } else if let Some((parent, name)) = pointer.rsplit_once('/') {
-        // The field is missing, so only the expected document contains it.
-        if let Some(Value::Object(members)) = wanted.pointer_mut(parent) {
-            members.insert(name.replace("~1", "/").replace("~0", "~"), expected);
-        }
-    }
+    // A missing field is only in the expected document.
+    json::set(&mut wanted, pointer, expected);
     unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
 }
 

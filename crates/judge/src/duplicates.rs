@@ -66,10 +66,7 @@ impl<'a> DuplicateMember<'a> {
     /// The object, and an unused name in it that represents the second member.
     fn alias(&self) -> Option<(&'a str, String)> {
         let (object, name) = self.pointer.rsplit_once('/')?;
-        Some((
-            object,
-            format!("{} (again)", name.replace("~1", "/").replace("~0", "~")),
-        ))
+        Some((object, format!("{} (again)", json::unescape(name))))
     }
 }
 

@@ -226,21 +226,14 @@ pub fn lagging(rulebook: &Rulebook, evidence: &Evidence, is_moved: bool) -> Vec<
 pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = evidence.payloads.iter().map(|p| p.kind.clone()).collect();
     for exchange in &evidence.exchanges {
-        let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
+        let operation = rulebook.operation(&exchange.service, &exchange.operation);
+        let acceptance = acceptance(rulebook, exchange, operation);
+        let shown = context::shown_type(exchange, operation, &acceptance);
+        let shown = shown.and_then(|shown| rulebook.kinds.get(shown));
+        let Some((kind, value)) = shown.zip(exchange.document()) else {
             continue;
         };
-        let shown = match acceptance(rulebook, exchange, Some(operation)) {
-            Acceptance::Accepted => operation.response.as_ref(),
-            Acceptance::Rejected(_) if !is_plain_error(exchange) => operation.error.as_ref(),
-            Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
-        };
-        let Some((shown, value)) = shown.zip(exchange.document()) else {
-            continue;
-        };
-        let Some(kind) = rulebook.kinds.get(shown) else {
-            continue;
-        };
-        kinds.insert(shown.clone());
+        kinds.insert(kind.name.clone());
         if let Some((item, key)) = &kind.page_of {
             kinds.insert(format!("{}/list-meta", exchange.service));
             let items = key

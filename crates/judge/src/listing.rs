@@ -39,8 +39,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
                 json::short(&Value::from(key)),
             )
         });
-        let instance = verdicts.instance(&rule, Site::answer(index, "/meta/key"));
-        instance.conclude(fact);
+        verdicts.conclude(&rule, Site::answer(index, "/meta/key"), fact);
     }
     for (index, walk) in context.evidence.walks.iter().enumerate() {
         evaluate_walk(context, index, walk, verdicts);
@@ -78,7 +77,7 @@ fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mu
             let operation = context.seen[*page].operation;
             Site::answer(*page, operation.map_or("", |o| o.paging.next_at()))
         });
-        verdicts.instance(&rule, site).conclude(Some(fact));
+        verdicts.conclude(&rule, site, Some(fact));
         return;
     }
     let wrong = repeated(context, walk);
@@ -92,8 +91,7 @@ fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mu
         | WalkEnd::Endless(_)
         | WalkEnd::Unfollowable(_)
         | WalkEnd::Broken(_) => {
-            let instance = verdicts.instance(&rule, Site::Walk(index));
-            instance.conclude_at(wrong);
+            verdicts.conclude_at(&rule, Site::Walk(index), wrong);
         }
     }
 }

@@ -339,16 +339,7 @@ fn set(evidence: &mut Evidence, site: &Site, value: &Value) -> bool {
         let can = there.iter().any(|(_, v)| change.of_value(v).is_some());
         return can && change.everywhere(Arc::make_mut(document), site.pointer());
     }
-    let Some((above, name)) = site.pointer().rsplit_once('/') else {
-        return false;
-    };
-    match Arc::make_mut(document).pointer_mut(above) {
-        Some(Value::Object(members)) => {
-            members.insert(name.replace("~1", "/").replace("~0", "~"), value.clone());
-            true
-        }
-        Some(_) | None => false,
-    }
+    json::set(Arc::make_mut(document), site.pointer(), value.clone())
 }
 
 fn is_success(exchange: &Exchange) -> bool {
@@ -484,10 +475,7 @@ mod tests {
 
     #[test]
     fn a_mutation_is_undone_completely() {
-        let result = |pointer: &str| Site::Result {
-            statement: 0,
-            pointer: pointer.to_owned(),
-        };
+        let result = |pointer: &str| Site::result(0, pointer);
         let seen = |e: &Evidence| (e.payloads[0].value.clone(), e.statements[0].result.clone());
         for mutation in [
             Mutation::new(Site::payload(0, "/list/0"), Change::Gone),

@@ -27,9 +27,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
             Acceptance::Accepted if !wanted => {
                 let fact = accepted_fact(seen);
                 if is_sound(context, seen, rule) {
-                    verdicts
-                        .instance(rule, Site::Exchange(index))
-                        .conclude(Some(fact));
+                    verdicts.conclude(rule, Site::Exchange(index), Some(fact));
                 }
             }
             Acceptance::Rejected(why) if wanted => {
@@ -44,14 +42,10 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
                     actual: why.clone(),
                     message: format!("{} {was}: {why}", seen.exchange.operation),
                 };
-                verdicts
-                    .instance(rule, Site::Exchange(index))
-                    .conclude(Some(fact));
+                verdicts.conclude(rule, Site::Exchange(index), Some(fact));
             }
             Acceptance::Accepted | Acceptance::Rejected(_) => {
-                verdicts
-                    .instance(rule, Site::Exchange(index))
-                    .conclude(None);
+                verdicts.conclude(rule, Site::Exchange(index), None);
             }
         }
     }
@@ -113,14 +107,10 @@ fn credentials(context: &Context<'_>, index: usize, seen: &Seen<'_>, verdicts: &
                 message: format!("accepted {how}"),
                 ..accepted_fact(seen)
             };
-            verdicts
-                .instance(&rule, Site::Exchange(index))
-                .conclude(Some(fact));
+            verdicts.conclude(&rule, Site::Exchange(index), Some(fact));
         }
         Acceptance::Rejected(_) => {
-            verdicts
-                .instance(&rule, Site::Exchange(index))
-                .conclude(None);
+            verdicts.conclude(&rule, Site::Exchange(index), None);
         }
         Acceptance::Inconclusive(why) => verdicts.inconclusive(&rule, why),
     }

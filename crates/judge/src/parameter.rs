@@ -41,8 +41,7 @@ fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut
                 actual: "an accepted request".into(),
                 message: format!("accepted without the required {}", parameter.name),
             };
-            let instance = verdicts.instance(&parameter.rule, Site::Exchange(index));
-            instance.conclude(Some(fact));
+            verdicts.conclude(&parameter.rule, Site::Exchange(index), Some(fact));
         }
         return;
     }
@@ -81,8 +80,7 @@ fn was_sent(
     let Some(got) = seen.value(&echo.at) else {
         if seen.is_null_above(&echo.at) && !echo.or.contains(&Value::Null) {
             let fact = Fact::new("not-honoured", json::short(sent), "null in its place");
-            let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
-            instance.conclude(Some(fact));
+            verdicts.conclude(&parameter.rule, Site::answer(index, &echo.at), Some(fact));
         }
         return;
     };
@@ -99,8 +97,7 @@ fn was_sent(
         None if echo.compare == Comparison::Limit => None,
         None => parameter_echo::differs(sent, got, echo.compare, &echo.or),
     };
-    let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
-    instance.conclude(fact);
+    verdicts.conclude(&parameter.rule, Site::answer(index, &echo.at), fact);
 }
 
 /// The bound of the schema that the sent value exceeds, in words; `None` within bounds.

@@ -10,16 +10,7 @@ use conformant_rulebook::{Rule, Rulebook, event_version, items_at};
 use conformant_schema::Schemas;
 use serde_json::Value;
 
-pub use conformant_schema::Violation;
-
-/// The validation result of one payload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Rules that were judged, each once.
-    pub judged: Vec<String>,
-    /// By rule and pointer.
-    pub violations: Vec<Violation>,
-}
+pub use conformant_schema::{Examination, Violation};
 
 /// Validates a document as a representation of `kind`, including list items.
 pub fn validate_payload(
@@ -27,13 +18,9 @@ pub fn validate_payload(
     schemas: &Schemas,
     kind: &str,
     value: &Value,
-) -> Outcome {
+) -> Examination {
     let examined = schemas.examine(rulebook, kind, value);
-    let outcome = Outcome {
-        judged: examined.judged,
-        violations: examined.violations,
-    };
-    with_written(outcome, rulebook, schemas, kind, value)
+    with_written(examined, rulebook, schemas, kind, value)
 }
 
 /// As `validate_payload`, without the list of judged rules.
@@ -43,7 +30,7 @@ pub fn violations(
     kind: &str,
     value: &Value,
 ) -> Vec<Violation> {
-    let outcome = Outcome {
+    let outcome = Examination {
         judged: Vec::new(),
         violations: schemas.violations(rulebook, kind, value),
     };
@@ -52,12 +39,12 @@ pub fn violations(
 
 /// Violations of the schema and of written rules about single representations.
 fn with_written(
-    mut outcome: Outcome,
+    mut outcome: Examination,
     rulebook: &Rulebook,
     schemas: &Schemas,
     kind: &str,
     value: &Value,
-) -> Outcome {
+) -> Examination {
     let broken: Vec<String> = outcome
         .violations
         .iter()
@@ -98,13 +85,10 @@ fn with_written(
 }
 
 /// Whether `meta.key` of a page is the name of its array, where the documents state that name.
-fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &mut Outcome) {
+fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &mut Examination) {
     let page = rulebook.kinds.get(kind).and_then(|k| k.page_of.as_ref());
     let Some((_, Some(key))) = page else { return };
-    let mut operations = rulebook
-        .services
-        .values()
-        .flat_map(|s| s.operations.values());
+    let mut operations = rulebook.operations();
     let Some(list) = operations.find(|o| o.response.as_deref() == Some(kind)) else {
         return;
     };
@@ -168,19 +152,8 @@ pub struct Document<'a> {
     broken: &'a [String],
 }
 
-/// A violation at a place of a representation.
-#[derive(Clone, Debug)]
-pub struct Mismatch {
-    /// JSON Pointer into the representation.
-    pub(super) at: String,
-    pub(super) kind: &'static str,
-    pub(super) expected: String,
-    pub(super) actual: String,
-    pub(super) message: String,
-}
-
 impl Document<'_> {
-    fn evaluate(&self, outcome: &mut Outcome) {
+    fn evaluate(&self, outcome: &mut Examination) {
         let found =
             predicate_of(self.rule).and_then(|predicate| predicate.payload_mismatches(self));
         let Some(wrong) = found else { return };
@@ -189,9 +162,9 @@ impl Document<'_> {
         if matches!(level, Level::May | Level::Open) {
             return;
         }
-        for wrong in wrong {
+        for (at, wrong) in wrong {
             outcome.violations.push(Violation {
-                pointer: format!("{}{}", self.prefix, wrong.at),
+                pointer: format!("{}{at}", self.prefix),
                 rule: self.rule.id.clone(),
                 level,
                 kind: wrong.kind,
@@ -262,15 +235,9 @@ mod tests {
             rule("auth/thing/written", Origin::Written(check)),
         ];
         Rulebook {
-            edition: conformant_rulebook::Edition::Embedded,
             rules: rules.into_iter().collect(),
-            requests: BTreeMap::new(),
-            services: BTreeMap::new(),
-            open_points: BTreeMap::new(),
             kinds: BTreeMap::from([(kind.name.clone(), kind)]),
-            event_types: BTreeMap::new(),
-            compatibility: BTreeMap::new(),
-            index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
+            ..Rulebook::default()
         }
     }
 

@@ -8,9 +8,9 @@ use super::evidence::{Evidence, Payload};
 #[cfg(test)]
 use super::examples::Example;
 use super::mutation::Mutation;
-use super::payload::{Document, Mismatch};
+use super::payload::Document;
 use super::sites::Sites;
-use super::verdicts::Verdicts;
+use super::verdicts::{Fact, Verdicts};
 use conformant_rulebook::{
     AppliesTo, Check, Compiled, Model, ParameterError, Parameters, PayloadRule, References, Rule,
     Subject,
@@ -23,19 +23,24 @@ use std::sync::Arc;
 
 /// One predicate with its parameters.
 pub trait Predicate: Debug + Send + Sync {
-    /// What it judges: the first resource type or operation that its parameters refer to, or else all of the service.
+    /// What it judges: the resource type or the operations that its parameters refer to first, or else all of the service.
     fn subject(&self) -> Subject {
-        let mut references = References::default();
-        self.references(&mut references);
-        references.subject()
+        self.all_references().subject()
     }
 
     /// Collects what its parameters refer to.
     fn references(&self, references: &mut References);
 
+    /// All that its parameters refer to.
+    fn all_references(&self) -> References {
+        let mut references = References::default();
+        self.references(&mut references);
+        references
+    }
+
     /// What the evidence must contain before it can conclude anything.
     fn applies_to(&self) -> AppliesTo {
-        AppliesTo::from(&self.subject())
+        self.all_references().applies_to(self.subject())
     }
 
     /// What it requires of one representation on its own, as data, if that is all it requires.
@@ -43,16 +48,21 @@ pub trait Predicate: Debug + Send + Sync {
         None
     }
 
-    /// What evidence it uses.
+    /// What evidence it uses: one representation if that is all it requires something of, hooks if it refers to nothing else.
     fn needs(&self) -> &'static [Need] {
-        &[Need::History]
+        match self.payload() {
+            Some(_) => &[Need::Document],
+            None if self.all_references().names_hooks_only() => &[Need::Hooks],
+            None => &[Need::History],
+        }
     }
 
     /// Judges everything in the scenario that it applies to.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);
 
-    /// For a rule about one representation on its own: its violations. `None` if there is nothing to judge.
-    fn payload_mismatches(&self, _document: &Document<'_>) -> Option<Vec<Mismatch>> {
+    /// For a rule about one representation on its own: its violations, each with a pointer into it. `None` if there is nothing
+    /// to judge.
+    fn payload_mismatches(&self, _document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         None
     }
 
@@ -181,15 +191,13 @@ fn check_of(
     order: usize,
     predicate: Box<dyn Predicate>,
 ) -> Check {
-    let mut references = References::default();
-    predicate.references(&mut references);
     Check {
         predicate: name,
         parameters: parameters.to_json(),
         subject: predicate.subject(),
         applies_to: predicate.applies_to(),
         payload: predicate.payload(),
-        references,
+        references: predicate.all_references(),
         order,
         compiled: Compiled::new(predicate),
     }

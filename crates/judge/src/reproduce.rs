@@ -241,54 +241,31 @@ mod tests {
             headers: vec![("X-Key".to_owned(), "${OTHER}".to_owned())],
             ..Shell::default()
         };
-        let field =
-            |shell: &Shell, name, credentials| shell.field(name, credentials).unwrap_or_default();
-        for (name, credentials, spelled) in [
-            ("authorization", Credentials::Default, "-u \"key:$SECRET\""),
-            ("Authorization", Credentials::Account, "-u \"AC1:$TOKEN\""),
-            (
-                "Authorization",
-                Credentials::Wrong,
-                "-u 'key:not-the-right-secret'",
-            ),
-            (
-                "Authorization",
-                Credentials::Unknown,
-                "-u \"not-the-right-key:$SECRET\"",
-            ),
-            (
-                "Authorization",
-                Credentials::MixedUser,
-                "-u \"AC1:$SECRET\"",
-            ),
-            (
-                "Authorization",
-                Credentials::MixedPassword,
-                "-u \"key:$TOKEN\"",
-            ),
-            (
-                "Authorization",
-                Credentials::PasswordSpace,
-                "-u \"key:$SECRET \"",
-            ),
-            ("Authorization", Credentials::PasswordEmpty, "-u 'key:'"),
-            ("Authorization", Credentials::PasswordShort, ""),
-            ("Authorization", Credentials::None, ""),
-            ("x-key", Credentials::Default, "-H \"X-Key: $OTHER\""),
-            ("x-key", Credentials::Wrong, ""),
-            ("Accept", Credentials::Default, ""),
+        let field = |shell: &Shell, name: &str, credentials| {
+            shell.field(name, credentials).unwrap_or_default()
+        };
+        for (credentials, spelled) in [
+            (Credentials::Default, "-u \"key:$SECRET\""),
+            (Credentials::Account, "-u \"AC1:$TOKEN\""),
+            (Credentials::Wrong, "-u 'key:not-the-right-secret'"),
+            (Credentials::Unknown, "-u \"not-the-right-key:$SECRET\""),
+            (Credentials::MixedUser, "-u \"AC1:$SECRET\""),
+            (Credentials::MixedPassword, "-u \"key:$TOKEN\""),
+            (Credentials::PasswordSpace, "-u \"key:$SECRET \""),
+            (Credentials::PasswordEmpty, "-u 'key:'"),
+            (Credentials::PasswordShort, ""),
+            (Credentials::None, ""),
         ] {
-            assert_eq!(
-                field(&shell, name, credentials),
-                spelled,
-                "{name} {credentials:?}"
-            );
+            let found = field(&shell, "authorization", credentials);
+            assert_eq!(found, spelled, "{credentials:?}");
         }
+        let key = "-H \"X-Key: $OTHER\"";
+        assert_eq!(field(&shell, "x-key", Credentials::Default), key);
+        assert_eq!(field(&shell, "x-key", Credentials::Wrong), "");
+        assert_eq!(field(&shell, "Accept", Credentials::Default), "");
         shell.bearer = Some("./token.sh".to_owned());
-        assert_eq!(
-            field(&shell, "Authorization", Credentials::Default),
-            "-H \"Authorization: Bearer $(./token.sh)\""
-        );
+        let bearer = "-H \"Authorization: Bearer $(./token.sh)\"";
+        assert_eq!(field(&shell, "Authorization", Credentials::Default), bearer);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! Written rules propose their own mutations (`Predicate::mutations`).
 
-use super::acceptance::{Acceptance, acceptance, is_plain_error};
+use super::acceptance::acceptance;
 use super::alternatives;
 use super::change::{Change, Other};
+use super::context::shown_type;
 use super::evidence::{Evidence, Exchange, Expectation};
 use super::mutation::Mutation;
 use super::payload::{Violation, violations};
@@ -242,12 +243,9 @@ fn document_at<'e>(
 
 /// The resource type that a response is validated as.
 fn response_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
-    let operation = rulebook.operation(&exchange.service, &exchange.operation)?;
-    match acceptance(rulebook, exchange, Some(operation)) {
-        Acceptance::Accepted => operation.response.as_deref(),
-        Acceptance::Rejected(_) if !is_plain_error(exchange) => operation.error.as_deref(),
-        Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
-    }
+    let operation = rulebook.operation(&exchange.service, &exchange.operation);
+    let acceptance = acceptance(rulebook, exchange, operation);
+    shown_type(exchange, operation, &acceptance)
 }
 
 /// The pointer into a document of the type `shown` that selects what `pointer` selects in `kind`. `operation` is `SERVICE/ID`.
@@ -334,9 +332,10 @@ mod tests {
     fn a_valid_response_can_be_generated_for_every_operation() {
         let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
-        let services = rulebook.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        for kind in operations.filter_map(|operation| operation.response.as_ref()) {
+        for kind in rulebook
+            .operations()
+            .filter_map(|operation| operation.response.as_ref())
+        {
             let made = valid_document(&rulebook, &schemas, kind);
             let broken = violations(&rulebook, &schemas, kind, &made);
             let must = broken.iter().filter(|v| v.level == Level::Must);

@@ -73,6 +73,14 @@ impl Site {
         }
     }
 
+    /// A place in the result that a statement is about.
+    pub fn result(statement: usize, pointer: impl Into<String>) -> Self {
+        Self::Result {
+            statement,
+            pointer: pointer.into(),
+        }
+    }
+
     /// A place in the result of a hook.
     pub fn hook(event: usize, pointer: impl Into<String>) -> Self {
         Self::Hook {

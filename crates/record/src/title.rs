@@ -397,7 +397,7 @@ fn field(pointer: &str) -> String {
         if !field.is_empty() {
             field.push('.');
         }
-        field += &name.replace("~1", "/").replace("~0", "~");
+        field += &conformant_base::json::unescape(name);
     }
     field
 }
@@ -559,12 +559,6 @@ mod tests {
                 "create-flow: `sid` is not the expected \"IS…\", but another IS…",
             ),
             (
-                "chat/user-bindings/of-the-user",
-                ["read-user-bindings", "/bindings/0/user_sid", "elsewhere"],
-                ["\"US{a}\"", "\"US{b}\"", "{both}"],
-                "read-user-bindings: `bindings[].user_sid` is not the expected \"US…\", but another US…",
-            ),
-            (
                 "chat/lists/none-missed-meanwhile",
                 ["read-members", "", "story"],
                 [
@@ -665,16 +659,6 @@ mod tests {
                 "create-channel: status 404, expected an accepted request",
             ),
             (
-                "chat/channels/members-count-default",
-                ["create-channel", "/members_count", "initial"],
-                [
-                    "0",
-                    "1",
-                    "/members_count of a channel created without it: {both}",
-                ],
-                "create-channel: `members_count` of a channel created without it is 1, expected 0",
-            ),
-            (
                 "chat/create-user/role-default",
                 ["create-user", "/role_sid", "initial"],
                 [
@@ -683,12 +667,6 @@ mod tests {
                     "/role_sid of a user created without it: {both}",
                 ],
                 "create-user: `role_sid` of a user created without it is not the expected \"RL…\", but another RL…",
-            ),
-            (
-                "auth/create-user/bad-email-error",
-                ["create-user", "/error_code", "story"],
-                ["\"60027\"", "\"60001\"", "/error_code: {both}"],
-                "create-user: `error_code` is \"60001\", expected \"60027\"",
             ),
             (
                 "auth/registration/completed-webhook",

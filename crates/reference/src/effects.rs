@@ -548,9 +548,8 @@ impl SwitchedChange<'_> {
             }
             None => {
                 let (parent, name) = whole.rsplit_once('/').unwrap_or_default();
-                let name = name.replace("~1", "/").replace("~0", "~");
                 if let Some(Value::Object(members)) = body.to_mut().pointer_mut(parent) {
-                    members.shift_remove(&name);
+                    members.shift_remove(&*conformant_base::json::unescape(name));
                 }
             }
         }

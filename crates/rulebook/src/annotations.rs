@@ -194,9 +194,7 @@ pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
                     .push((member.key.to_string(), parent.to_owned())),
                 None => {
                     let message = "expected the kind of the parent".to_owned();
-                    draft
-                        .problems
-                        .push(file.problem_at(member.value.span, message));
+                    draft.refuse(file.problem_at(member.value.span, message));
                 }
             }
         }
@@ -278,7 +276,7 @@ pub(super) fn check(
         let checked = Checked { file, kind, kinds };
         let problems = checked.problems();
         for (at, message) in problems {
-            draft.problems.push(file.problem(&at, message));
+            draft.refuse(file.problem(&at, message));
         }
         for (at, by) in checked.movers().filter(|(_, by)| !movers.contains(*by)) {
             let message = format!("there is no operation or hook `{by}`");
@@ -290,7 +288,7 @@ pub(super) fn check(
                 let known = movers.iter().map(String::as_str);
                 suggest(by, known).unwrap_or_else(|| "name SERVICE/OPERATION or a hook".to_owned())
             };
-            draft.problems.push(file.problem(&at, message).help(help));
+            draft.refuse(file.problem(&at, message).help(help));
         }
     }
 }

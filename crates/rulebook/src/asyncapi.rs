@@ -65,9 +65,7 @@ pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
         if described.types.insert(name.to_owned(), kind).is_some() {
             let wrong =
                 format!("two messages have the name `{name}`: expected one for each event type");
-            draft
-                .problems
-                .push(file.problem_at(message.key_span, wrong));
+            draft.refuse(file.problem_at(message.key_span, wrong));
         }
     }
     described
@@ -89,7 +87,7 @@ fn level(
     else {
         return;
     };
-    let mut wrong = |what: String| draft.problems.push(file.problem_at(written.key_span, what));
+    let mut wrong = |what: String| draft.refuse(file.problem_at(written.key_span, what));
     let Some(level) = written.value.text().and_then(Compatibility::named) else {
         let known = Compatibility::ALL.map(Compatibility::word).join(", ");
         return wrong(format!("invalid {LEVEL_KEY}: expected one of {known}"));
@@ -127,7 +125,7 @@ fn references(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node
                 match (&*member.key, member.value.text()) {
                     ("$ref", Some(reference)) => {
                         if let Err(error) = schemas::target(files, &file.path, reference) {
-                            draft.problems.push(file.problem(&below, error.to_string()));
+                            draft.refuse(file.problem(&below, error.to_string()));
                         }
                     }
                     _ => references(draft, files, file, &below, &member.value),

@@ -3,7 +3,7 @@
 //! - All that the rulebook needs of a predicate is data: what it judges, what it applies to, what it refers to.
 //! - The compiled predicate is opaque here. The judge's registry makes it and is the only one that opens it.
 
-use super::model::{Kind, Service, is_one_event};
+use super::model::{Kind, Operation, Service, is_one_event};
 use super::names::References;
 use conformant_yaml::Fault;
 use conformant_yaml::Node;
@@ -79,11 +79,6 @@ impl Subject {
     pub fn kind(kind: &str) -> Self {
         Self::Kind(kind.to_owned())
     }
-
-    /// One operation of the rule's service.
-    pub fn operation(operation: &str) -> Self {
-        Self::Operations(vec![operation.to_owned()])
-    }
 }
 
 /// What the evidence must contain before a predicate can conclude anything.
@@ -97,17 +92,6 @@ pub enum AppliesTo {
     Steps,
     /// Unknown beforehand.
     Anything,
-}
-
-impl From<&Subject> for AppliesTo {
-    fn from(subject: &Subject) -> Self {
-        match subject {
-            Subject::Kind(kind) => Self::Kinds(vec![kind.clone()]),
-            Subject::Operations(operations) => Self::Operations(operations.clone()),
-            Subject::Steps => Self::Steps,
-            Subject::Parameter(_) | Subject::Service => Self::Anything,
-        }
-    }
 }
 
 /// What a predicate requires of one representation on its own.
@@ -155,6 +139,14 @@ pub struct Model<'a> {
     pub services: &'a BTreeMap<String, Service>,
     /// Resource types.
     pub kinds: &'a BTreeMap<String, Kind>,
+}
+
+impl<'a> Model<'a> {
+    /// The operations of all services.
+    pub fn operations(&self) -> impl Iterator<Item = &'a Operation> {
+        let services = self.services.values();
+        services.flat_map(|service| service.operations.values())
+    }
 }
 
 /// The parameters of a predicate as they stand in a file.

@@ -73,6 +73,11 @@ pub(super) struct RuleExtension {
 }
 
 impl Draft {
+    /// Adds a problem, so that nothing is loaded.
+    pub(super) fn refuse(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
     /// Adds a rule, unless its id is taken.
     pub(super) fn add(&mut self, file: &File, pointer: &str, rule: Rule) {
         if let Some(other) = self.rules.get(&rule.id) {

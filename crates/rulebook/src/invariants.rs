@@ -92,7 +92,7 @@ pub(super) fn read(
             if reason.trim().is_empty() || invariant.rows.contains_key(subject) {
                 let at = conformant_base::json::join(&format!("{at}/except"), subject);
                 let message = "expected a reason for the exception, and no row for it";
-                draft.problems.push(file.problem(&at, message));
+                draft.refuse(file.problem(&at, message));
             }
         }
         for (subject, row) in &invariant.rows {
@@ -201,7 +201,7 @@ pub(super) fn check(
                 Some(file) => file.problem("/laws", message),
                 None => Problem::of_file(&path, message),
             };
-            draft.problems.push(problem.help(format!(
+            draft.refuse(problem.help(format!(
                 "under `law: {invariant}` add to `rows`: `{name}: {{ section: HEADING, lines: [LINE] }}`, or to `except` a reason"
             )));
         }
@@ -209,7 +209,7 @@ pub(super) fn check(
             let (service, _) = subject.split_once('/').unwrap_or((subject, ""));
             let path = format!("{service}/laws.yaml");
             let message = format!("`{invariant}` does not apply to {subject}");
-            draft.problems.push(match files.get(&path) {
+            draft.refuse(match files.get(&path) {
                 Some(file) => file.problem("/laws", message),
                 None => Problem::of_file(&path, message),
             });

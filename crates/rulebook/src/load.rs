@@ -478,7 +478,7 @@ fn operations(
         for kind in described.kinds {
             if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
                 let message = format!("duplicate resource type `{}`", taken.name);
-                draft.problems.push(file.problem("", message));
+                draft.refuse(file.problem("", message));
             }
         }
     }
@@ -495,7 +495,7 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
                     files.insert(path.clone(), file);
                 }
             }
-            None => draft.problems.push(
+            None => draft.refuse(
                 Problem::of_file(path, "unexpected file in the rulebook")
                     .help("specs/README.md describes the folder layout"),
             ),
@@ -507,7 +507,7 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
             && folders.insert(folder)
             && !sources.contains_key(&format!("{folder}/{}", service::FILE_NAME))
         {
-            draft.problems.push(service::missing(folder, path));
+            draft.refuse(service::missing(folder, path));
         }
     }
     x_like::expand_all(&mut files, draft);
@@ -582,7 +582,7 @@ fn meta_check(draft: &mut Draft, file: &File) {
     if let Err(error) = jsonschema::draft202012::meta::validate(&schema) {
         let pointer = error.instance_path().as_str().to_owned();
         let message = format!("invalid JSON Schema: {error}");
-        draft.problems.push(file.problem(&pointer, message));
+        draft.refuse(file.problem(&pointer, message));
     }
 }
 

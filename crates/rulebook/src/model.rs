@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rulebook {
     /// The identity of this rulebook, for [`Rulebook::digest`].
     pub edition: Edition,
@@ -41,9 +41,10 @@ pub struct Rulebook {
 }
 
 /// The identity of a rulebook. The digest is computed on demand because many commands do not need it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Edition {
     /// The rulebook in the binary.
+    #[default]
     Embedded,
     /// The rulebook whose files have this digest.
     Digest(String),
@@ -356,11 +357,6 @@ impl Operation {
         items.map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it takes a parameter with the number of items on a page.
-    pub fn has_page_size(&self) -> bool {
-        self.list_key.is_some() && self.page_size().is_some()
-    }
-
     /// The parameter with the number of items on a page.
     pub fn page_size(&self) -> Option<&Parameter> {
         let size = self.paging.size.as_deref()?;
@@ -427,6 +423,12 @@ impl Rulebook {
     /// The operation `SERVICE/ID`.
     pub fn operation(&self, service: &str, id: &str) -> Option<&Operation> {
         self.services.get(service)?.operations.get(id)
+    }
+
+    /// The operations of all services.
+    pub fn operations(&self) -> impl Iterator<Item = &Operation> {
+        let services = self.services.values();
+        services.flat_map(|service| service.operations.values())
     }
 
     /// The operation that a step of a service's scenario calls: its own, or another one as `SERVICE/ID`.

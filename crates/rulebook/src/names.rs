@@ -4,7 +4,7 @@
 //! known. Each reference that resolves to nothing is a problem with its place.
 
 use super::Place;
-use super::check::Subject;
+use super::check::{AppliesTo, Subject};
 use super::draft::{Draft, File};
 use super::hooks::Hook;
 use super::model::{Kind, Operation, event_version};
@@ -58,6 +58,11 @@ impl Named {
             name: name.into(),
         }
     }
+
+    /// The parameter of the predicate: `operations/0` is an item of `operations`.
+    fn parameter(&self) -> &str {
+        self.key.split('/').next().unwrap_or_default()
+    }
 }
 
 impl References {
@@ -98,14 +103,13 @@ impl References {
         }
     }
 
-    /// The first resource type or operation, or else all of the service.
+    /// The first resource type, or the operations that the first parameter with operations names, or else all of the service.
     pub fn subject(&self) -> Subject {
         let first = self.0.iter().find_map(|reference| match reference {
             Reference::Kind { kind, .. } => Some(Subject::kind(&kind.name)),
-            Reference::Operation { operation, .. } => {
-                let id = operation.name.rsplit('/').next().unwrap_or_default();
-                Some(Subject::operation(id))
-            }
+            Reference::Operation { operation, .. } => Some(Subject::Operations(
+                self.operations_of(operation.parameter()),
+            )),
             Reference::AnyParameter(_)
             | Reference::AnyArgument(_)
             | Reference::AnyEvent(_)
@@ -113,6 +117,52 @@ impl References {
             | Reference::Problem(_) => None,
         });
         first.unwrap_or(Subject::Service)
+    }
+
+    /// What the evidence must contain for a predicate about `subject`; for a resource type, it or another one that the same
+    /// parameter names.
+    pub fn applies_to(&self, subject: Subject) -> AppliesTo {
+        match subject {
+            Subject::Kind(kind) => AppliesTo::Kinds(self.kinds_beside(kind)),
+            Subject::Operations(operations) => AppliesTo::Operations(operations),
+            Subject::Steps => AppliesTo::Steps,
+            Subject::Parameter(_) | Subject::Service => AppliesTo::Anything,
+        }
+    }
+
+    /// Whether hooks are all that is named, apart from places in events.
+    pub fn names_hooks_only(&self) -> bool {
+        let is_hook = |one: &Reference| matches!(one, Reference::Hook(_) | Reference::AnyEvent(_));
+        !self.0.is_empty() && self.0.iter().all(is_hook)
+    }
+
+    fn operations_of(&self, parameter: &str) -> Vec<String> {
+        let mut operations = Vec::new();
+        for reference in &self.0 {
+            if let Reference::Operation { operation, .. } = reference
+                && operation.parameter() == parameter
+            {
+                let id = operation.name.rsplit('/').next();
+                operations.extend(id.map(str::to_owned));
+            }
+        }
+        operations
+    }
+
+    fn kinds_beside(&self, kind: String) -> Vec<String> {
+        let mut kinds = vec![kind];
+        let mut parameter = None;
+        for reference in &self.0 {
+            if let Reference::Kind { kind, .. } = reference
+                && (kind.name == kinds[0] || parameter == Some(&kind.key))
+            {
+                parameter.get_or_insert(&kind.key);
+                if !kinds.contains(&kind.name) {
+                    kinds.push(kind.name.clone());
+                }
+            }
+        }
+        kinds
     }
 
     /// The parameter `key` names a parameter of some operation.
@@ -323,7 +373,7 @@ impl Resolver<'_> {
 
     fn problem(&mut self, key: &str, message: impl Into<String>) {
         let problem = self.file.problem(&format!("{}/{key}", self.at), message);
-        self.draft.problems.push(problem);
+        self.draft.refuse(problem);
     }
 
     fn within(&mut self, known: &Kind, named: &Named) {
@@ -333,7 +383,7 @@ impl Resolver<'_> {
             let message = format!("invalid JSON Pointer `{pointer}`");
             let problem = self.file.problem(&at, message);
             let problem = problem.help(format!("write `/{pointer}`"));
-            self.draft.problems.push(problem);
+            self.draft.refuse(problem);
             return;
         }
         if let Err((segment, others)) = Place::root(&known.schema).any().reaches(pointer) {
@@ -342,7 +392,7 @@ impl Resolver<'_> {
                 format!("`{pointer}` does not resolve in {kind}: there is no `{segment}`");
             let problem = self.file.problem(&at, message);
             let help = suggest(&segment, others.iter().copied());
-            self.draft.problems.push(match help {
+            self.draft.refuse(match help {
                 Some(help) => problem.help(help),
                 None => problem,
             });

@@ -35,17 +35,15 @@ pub(super) fn list<'a>(
 pub(super) fn only(draft: &mut Draft, file: &File, keys: &[&str]) {
     if file.node.members().is_empty() {
         let message = format!("expected a mapping with {}", keys.join(", "));
-        draft.problems.push(file.problem("", message));
+        draft.refuse(file.problem("", message));
     }
     for Member { key, key_span, .. } in file.node.members() {
         if !keys.contains(&&**key) {
             let problem = file.problem_at(*key_span, format!("unknown key `{key}`"));
-            draft
-                .problems
-                .push(match suggest(key, keys.iter().copied()) {
-                    Some(help) => problem.help(help),
-                    None => problem,
-                });
+            draft.refuse(match suggest(key, keys.iter().copied()) {
+                Some(help) => problem.help(help),
+                None => problem,
+            });
         }
     }
 }
@@ -55,14 +53,14 @@ pub(super) fn check_id(draft: &mut Draft, file: &File, pointer: &str, id: &str) 
     let at = format!("{pointer}/id");
     if !is_id(id) {
         let message = format!("invalid id `{id}`: expected a path in kebab case");
-        draft.problems.push(
+        draft.refuse(
             file.problem(&at, message)
                 .help("such as `chat/channel/unique-name`"),
         );
     } else if id.split('/').next() != Some(file.service()) {
         let message = format!("`{id}` is in the folder of {}", file.service());
         let help = format!("ids in this folder begin with `{}/`", file.service());
-        draft.problems.push(file.problem(&at, message).help(help));
+        draft.refuse(file.problem(&at, message).help(help));
     }
 }
 
@@ -111,7 +109,7 @@ fn check(
     let node = node.get("check")?;
     let [member] = node.members() else {
         let message = "expected a mapping with exactly one key, the predicate";
-        draft.problems.push(file.problem_at(node.span, message));
+        draft.refuse(file.problem_at(node.span, message));
         return None;
     };
     let at = format!("{at}/check/{}", member.key);
@@ -155,9 +153,7 @@ fn of_current_version(
         if let Some((event, version)) = event_version(named) {
             let message = format!("the rule names version {version} of an event");
             let help = format!("name the event, `events/{event}`: its rules apply to all versions");
-            draft
-                .problems
-                .push(file.problem(&format!("{at}/kind"), message).help(help));
+            draft.refuse(file.problem(&format!("{at}/kind"), message).help(help));
         }
         if let Some(kind) = current.get(&**named) {
             *named = kind.clone().into();
@@ -201,9 +197,7 @@ pub(super) fn read_open_points(
         if point.id.split('/').nth(1) != Some("open") {
             let message = format!("invalid id `{}` of an unspecified behavior", point.id);
             let help = format!("open points are named `{}/open/NAME`", file.service());
-            draft
-                .problems
-                .push(file.problem(&format!("{at}/id"), message).help(help));
+            draft.refuse(file.problem(&format!("{at}/id"), message).help(help));
         }
         let Some(source) = draft.resolve(file, &format!("{at}/source"), &point.source) else {
             continue;
@@ -237,9 +231,7 @@ pub(super) fn read_open_points(
         };
         if let Some(other) = points.insert(entry.point.id.clone(), entry) {
             let message = format!("the id `{}` is taken by {}", other.point.id, other.place);
-            draft
-                .problems
-                .push(file.problem(&format!("{at}/id"), message));
+            draft.refuse(file.problem(&format!("{at}/id"), message));
         }
     }
 }

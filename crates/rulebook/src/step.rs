@@ -292,8 +292,12 @@ impl Step {
 
     /// The address that it follows.
     pub fn address(&self) -> Option<&str> {
+        self.get().map(|get| get.get.as_str())
+    }
+
+    fn get(&self) -> Option<&Get> {
         if let Verb::Get(get) = &self.verb {
-            Some(&get.get)
+            Some(get)
         } else {
             None
         }
@@ -401,17 +405,11 @@ impl Step {
 
     /// The names that later steps use: of its result, its address, or the prefix of a group's results.
     pub fn names(&self) -> Option<&String> {
-        match &self.verb {
-            Verb::Listen(listen) => Some(&listen.listen),
-            Verb::Use(group) => group.r#as.as_ref(),
-            Verb::Call(_)
-            | Verb::Get(_)
-            | Verb::Hook(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Concurrently(_) => self.capture(),
+        if let Verb::Listen(listen) = &self.verb {
+            return Some(&listen.listen);
         }
+        self.group()
+            .map_or_else(|| self.capture(), |group| group.r#as.as_ref())
     }
 
     /// The names that a single step defines, without groups.
@@ -421,17 +419,7 @@ impl Step {
 
     /// Its statements about the result.
     pub fn expect(&self) -> &[Expect] {
-        match &self.verb {
-            Verb::Call(call) => &call.expect,
-            Verb::Get(get) => &get.expect,
-            Verb::Hook(hook) => &hook.expect,
-            Verb::Await(wait) => &wait.expect,
-            Verb::Listen(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => &[],
-        }
+        self.stated().0
     }
 
     /// As `expect`, for changes.
@@ -451,55 +439,43 @@ impl Step {
 
     /// Rules that it exercises without a statement.
     pub fn shows(&self) -> &[String] {
+        self.stated().1
+    }
+
+    /// Its statements, and the rules that it exercises without one.
+    fn stated(&self) -> (&[Expect], &[String]) {
         match &self.verb {
-            Verb::Call(call) => &call.shows,
-            Verb::Get(get) => &get.shows,
-            Verb::Hook(hook) => &hook.shows,
-            Verb::Await(wait) => &wait.shows,
+            Verb::Call(call) => (&call.expect, &call.shows),
+            Verb::Get(get) => (&get.expect, &get.shows),
+            Verb::Hook(hook) => (&hook.expect, &hook.shows),
+            Verb::Await(wait) => (&wait.expect, &wait.shows),
             Verb::Listen(_)
             | Verb::Token(_)
             | Verb::Wait(_)
             | Verb::Use(_)
-            | Verb::Concurrently(_) => &[],
+            | Verb::Concurrently(_) => (&[], &[]),
         }
     }
 
     /// The rule that a rejection violates, if it names one.
     pub fn accepted(&self) -> Option<&String> {
-        self.call().and_then(|call| match &call.demand {
-            Demand::Accepted(rule) => Some(rule),
-            Demand::Own | Demand::Rejected { .. } | Demand::Either => None,
-        })
+        if let Demand::Accepted(rule) = &self.call()?.demand {
+            Some(rule)
+        } else {
+            None
+        }
     }
 
     /// The rule that an acceptance violates.
     pub fn rejected(&self) -> Option<&String> {
-        match &self.verb {
-            Verb::Call(call) => call.demand.rejected(),
-            Verb::Get(get) => get.rejected.as_ref(),
-            Verb::Hook(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => None,
-        }
+        let of_call = self.call().and_then(|call| call.demand.rejected());
+        of_call.or_else(|| self.get()?.rejected.as_ref())
     }
 
     /// Whether any outcome is valid.
     pub fn is_either(&self) -> bool {
-        match &self.verb {
-            Verb::Call(call) => call.demand.is_either(),
-            Verb::Get(get) => get.either,
-            Verb::Hook(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => false,
-        }
+        self.call().is_some_and(|call| call.demand.is_either())
+            || self.get().is_some_and(|get| get.either)
     }
 
     /// Makes any outcome valid.
@@ -514,17 +490,9 @@ impl Step {
 
     /// The credentials that it sends.
     pub fn credentials(&self) -> Credentials {
-        match &self.verb {
-            Verb::Call(call) => call.credentials,
-            Verb::Get(get) => get.credentials,
-            Verb::Hook(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => Credentials::Default,
-        }
+        let of_call = self.call().map(|call| call.credentials);
+        let given = of_call.or_else(|| Some(self.get()?.credentials));
+        given.unwrap_or_default()
     }
 
     /// Makes it send the default credentials.
@@ -538,32 +506,17 @@ impl Step {
 
     /// Steps that it contains: those between its pages, or those that it takes at the same time.
     pub fn nested(&self) -> &[Self] {
-        match &self.verb {
-            Verb::Call(call) => &call.between,
-            Verb::Concurrently(race) => &race.concurrently,
-            Verb::Get(_)
-            | Verb::Hook(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_) => &[],
-        }
+        let of_call = self.call().map(|call| &*call.between);
+        let nested = of_call.or_else(|| Some(&*self.race()?.concurrently));
+        nested.unwrap_or_default()
     }
 
     /// The resource type that its payload is validated as.
     pub fn judge(&self) -> Option<&String> {
-        match &self.verb {
-            Verb::Call(call) => call.judge.as_ref(),
-            Verb::Listen(listen) => listen.judge.as_ref(),
-            Verb::Get(_)
-            | Verb::Hook(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => None,
+        if let Verb::Listen(listen) = &self.verb {
+            return listen.judge.as_ref();
         }
+        self.call()?.judge.as_ref()
     }
 
     /// Rules that this step names, without those of the steps between its pages.

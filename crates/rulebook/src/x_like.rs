@@ -35,7 +35,7 @@ fn expand(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
     let Some(base) = base.filter(|base| base.node.get(LIKE).is_none() && !named.contains('/'))
     else {
         let message = format!("`{named}` is not a complete schema file in this folder");
-        draft.problems.push(file.problem_at(name.span, message));
+        draft.refuse(file.problem_at(name.span, message));
         return None;
     };
     Some(merged(&file.node, &base.node, name.span))

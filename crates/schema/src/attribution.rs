@@ -75,8 +75,8 @@ fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     let here = steps.last().unwrap_or(resolved);
     let names = members.keys().map(String::as_str);
     let unlisted: Vec<&str> = names.filter(|key| !here.lists(key)).collect();
-    let name = name.replace("~1", "/").replace("~0", "~");
-    let near = similar::get_close_matches(name.as_str(), &unlisted, 1, MISNAMED_LIKENESS);
+    let name = json::unescape(name);
+    let near = similar::get_close_matches(&*name, &unlisted, 1, MISNAMED_LIKENESS);
     near.first().map(|key| json::join(parent, key))
 }
 

@@ -57,43 +57,30 @@ fn one_defect_is_one_violation_of_the_deepest_rule() {
         execution[field] = value;
         broken("flow/execution", &execution)
     };
-    let sid = "flow/execution/sid";
-    assert_eq!(with("sid", Value::Null), only("/sid", sid, "null"));
-    assert_eq!(with("sid", json!(1)), only("/sid", sid, "type"));
-    assert_eq!(with("sid", json!("FN12")), only("/sid", sid, "pattern"));
-    let status = "flow/execution/status";
-    assert_eq!(
-        with("status", json!("done")),
-        only("/status", status, "enum")
-    );
-    let created = "flow/execution/date-created";
-    assert_eq!(
-        with("date_created", json!("today")),
-        only("/date_created", created, "format")
-    );
-    let offset = json!("2026-01-01T00:00:00-05:00");
-    assert_eq!(
-        with("date_created", offset),
-        only("/date_created", created, "pattern")
-    );
-    let updated = "flow/execution/date-updated";
-    assert_eq!(
-        with("date_updated", json!("x")),
-        only("/date_updated", updated, "format")
-    );
-    assert_eq!(
-        with("date_updated", json!(1)),
-        only("/date_updated", updated, "type")
-    );
-    assert_eq!(
-        with("links", json!({"steps": 1})),
-        only("/links/steps", "flow/execution/links/steps", "type")
-    );
+    for (field, value, rule, kind) in [
+        ("sid", Value::Null, "sid", "null"),
+        ("sid", json!(1), "sid", "type"),
+        ("sid", json!("FN12"), "sid", "pattern"),
+        ("status", json!("done"), "status", "enum"),
+        ("date_created", json!("today"), "date-created", "format"),
+        (
+            "date_created",
+            json!("2026-01-01T00:00:00-05:00"),
+            "date-created",
+            "pattern",
+        ),
+        ("date_updated", json!("x"), "date-updated", "format"),
+        ("date_updated", json!(1), "date-updated", "type"),
+    ] {
+        let rule = format!("flow/execution/{rule}");
+        let broken = only(&format!("/{field}"), &rule, kind);
+        assert_eq!(with(field, value), broken, "{field} {kind}");
+    }
+    let steps = only("/links/steps", "flow/execution/links/steps", "type");
+    assert_eq!(with("links", json!({"steps": 1})), steps);
     assert_eq!(with("links", json!({"anything": "x"})), []);
-    assert_eq!(
-        with("date_created", json!("2026-01-01T00:00:00.5+0000")),
-        []
-    );
+    let offset = json!("2026-01-01T00:00:00.5+0000");
+    assert_eq!(with("date_created", offset), []);
 }
 
 #[test]

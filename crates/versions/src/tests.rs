@@ -4,7 +4,7 @@ use super::coordinates::TABLE;
 use super::*;
 use conformant_record::Level;
 use conformant_rulebook::scenario::Scenario;
-use conformant_rulebook::{Kind, Operation, Origin, Rules, Service};
+use conformant_rulebook::{Kind, Operation, Origin, Service};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -379,15 +379,8 @@ fn the_next_version_begins_from_the_last() {
 /// An empty rulebook.
 fn blank() -> Rulebook {
     Rulebook {
-        edition: conformant_rulebook::Edition::Embedded,
-        rules: Rules::default(),
-        requests: BTreeMap::new(),
-        services: BTreeMap::new(),
-        open_points: BTreeMap::new(),
-        kinds: BTreeMap::new(),
-        event_types: BTreeMap::new(),
-        compatibility: BTreeMap::new(),
         index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
+        ..Rulebook::default()
     }
 }
 

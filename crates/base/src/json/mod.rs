@@ -16,6 +16,7 @@ pub use equal::{digits, equal, identical};
 pub use excerpt::{excerpt, short, type_name};
 pub use parse::{Limits, Note, ParseFault, Parsed, Position, parse, parse_text};
 pub use pointer::{
-    POINTER_BYTES, escape, expand, get, has_at_most, join, member, overlap, push, segments, within,
+    POINTER_BYTES, escape, expand, get, has_at_most, join, member, overlap, push, segments, set,
+    unescape, visit_leaves, within,
 };
 pub use window::window;

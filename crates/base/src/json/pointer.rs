@@ -35,11 +35,15 @@ pub fn segments(pointer: &str) -> impl Iterator<Item = String> {
 
 /// The unescaped segments, borrowed where nothing in them is escaped.
 fn steps(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let segments = pointer.split('/').skip(1);
-    segments.map(|segment| match segment.contains('~') {
+    pointer.split('/').skip(1).map(unescape)
+}
+
+/// A segment of a pointer without its escapes.
+pub fn unescape(segment: &str) -> Cow<'_, str> {
+    match segment.contains('~') {
         true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
         false => Cow::Borrowed(segment),
-    })
+    }
 }
 
 /// The value at a pointer without wildcards; the whole for the empty one.
@@ -114,6 +118,49 @@ fn children<'a>(at: &str, value: &'a Value, segment: &str) -> Vec<(String, &'a V
                 .into_iter()
                 .collect()
         }
+    }
+}
+
+/// Visits the values in a document that are neither objects nor lists, each with its pointer, in document order.
+pub fn visit_leaves<'a>(value: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)) {
+    fn below<'a>(at: &mut String, value: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)) {
+        let above = at.len();
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    push(at, name);
+                    below(at, member, visit);
+                    at.truncate(above);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    push(at, &index.to_string());
+                    below(at, item, visit);
+                    at.truncate(above);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => visit(at, value),
+        }
+    }
+    below(&mut String::with_capacity(POINTER_BYTES), value, visit);
+}
+
+/// Sets the value at a pointer; a missing member is added to its object. False if there is no such place.
+pub fn set(document: &mut Value, pointer: &str, value: Value) -> bool {
+    if let Some(slot) = document.pointer_mut(pointer) {
+        *slot = value;
+        return true;
+    }
+    let Some((above, name)) = pointer.rsplit_once('/') else {
+        return false;
+    };
+    match document.pointer_mut(above) {
+        Some(Value::Object(members)) => {
+            members.insert(unescape(name).into_owned(), value);
+            true
+        }
+        Some(_) | None => false,
     }
 }
 

@@ -16,11 +16,7 @@ const DEPTH_MAX: usize = 12;
 
 /// The text, and the line of the place counted from 1; 0 without a place.
 pub fn window(value: &Value, pointer: &str) -> (String, usize) {
-    let way: Vec<String> = pointer
-        .split('/')
-        .skip(1)
-        .map(|name| name.replace("~1", "/").replace("~0", "~"))
-        .collect();
+    let way: Vec<String> = super::segments(pointer).collect();
     let mut lines = Lines {
         text: Vec::new(),
         marked: 0,

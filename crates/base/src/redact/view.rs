@@ -21,15 +21,8 @@ const CUT_RUN_MIN: usize = 6;
 #[derive(Clone, Debug)]
 pub(super) struct View<'a> {
     bytes: Cow<'a, [u8]>,
-    /// `None` if the bytes are the original text.
-    places: Option<Vec<FieldRef>>,
-}
-
-/// Range of the original text that one byte stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FieldRef {
-    from: usize,
-    to: usize,
+    /// The range of the original text that each byte stands for; `None` if the bytes are the original text.
+    places: Option<Vec<Range<usize>>>,
 }
 
 /// Escapes that one step undoes.
@@ -71,7 +64,7 @@ impl<'a> View<'a> {
     pub(super) fn origin(&self, range: Range<usize>) -> Range<usize> {
         match &self.places {
             None => range,
-            Some(places) => places[range.start].from..places[range.end - 1].to,
+            Some(places) => places[range.start].start..places[range.end - 1].end,
         }
     }
 
@@ -168,16 +161,10 @@ impl<'a> View<'a> {
             };
             (0..bytes.len()).filter(is_kept).collect()
         };
-        let place = |at: &usize| {
-            let origin = self.origin(*at..*at + 1);
-            FieldRef {
-                from: origin.start,
-                to: origin.end,
-            }
-        };
+        let places = kept.iter().map(|at| self.origin(*at..*at + 1));
         Some(View {
             bytes: kept.iter().map(|at| bytes[*at]).collect(),
-            places: Some(kept.iter().map(place).collect()),
+            places: Some(places.collect()),
         })
     }
 
@@ -196,10 +183,7 @@ impl<'a> View<'a> {
             let origin = self.origin(at..at + length);
             for byte in decoded.as_bytes() {
                 changed.push(*byte);
-                places.push(FieldRef {
-                    from: origin.start,
-                    to: origin.end,
-                });
+                places.push(origin.clone());
             }
             at += length;
         }
@@ -252,11 +236,7 @@ impl<'a> View<'a> {
         for at in 0..bytes.len() {
             let first = run.start + skipped + at * 8 / 6;
             let last = run.start + skipped + (at * 8 + 7) / 6;
-            let origin = self.origin(first..last + 1);
-            places.push(FieldRef {
-                from: origin.start,
-                to: origin.end,
-            });
+            places.push(self.origin(first..last + 1));
         }
         View {
             bytes: Cow::Owned(bytes),

@@ -165,7 +165,7 @@ fn is_ordered(cases: &Cases<'_>) -> bool {
     let mut ordered = rules
         .filter_map(Rule::check)
         .filter(|check| check.predicate == "order");
-    ordered.any(|check| check.subject == Subject::operation(&cases.operation.id))
+    ordered.any(|check| check.subject == Subject::Operations(vec![cases.operation.id.clone()]))
 }
 
 impl Cases<'_> {

@@ -64,10 +64,8 @@ fn found(text: &str, kept: Completeness) -> Vec<String> {
 fn exchange(text: &str) -> Exchange {
     let rulebook = of_specs();
     let request = request(text);
-    let operations = rulebook.services.values();
-    let operations = operations.flat_map(|service| service.operations.values());
     let path = request.path().to_owned();
-    let (operation, sent) = recognize(operations, &request, &path, &Map::new())
+    let (operation, sent) = recognize(rulebook.operations(), &request, &path, &Map::new())
         .unwrap_or_else(|| panic!("no operation: {text}"));
     Exchange {
         step: 1,
@@ -129,26 +127,16 @@ fn what_a_body_says_it_is_belongs_to_it() {
     };
     let multipart = "multipart/form-data; boundary=b";
     assert_eq!(upload(multipart, "media", "4"), [""; 0]);
-    assert_eq!(
-        upload(multipart, "file", "4"),
-        ["media/upload-media/request/media required-parameter"]
-    );
-    assert_eq!(
-        upload(multipart, "Media", "4"),
-        ["media/upload-media/request/media misspelt"]
-    );
-    assert_eq!(
-        upload(multipart, "media", "90"),
-        ["media/upload-media/request/content-size size"]
-    );
-    assert_eq!(
-        upload("multipart/form-data", "media", "4"),
-        ["media/upload-media/request encoding"]
-    );
-    assert_eq!(
-        upload(FORM, "media", "4"),
-        ["media/upload-media/request encoding"]
-    );
+    for (media_type, name, size, wrong) in [
+        (multipart, "file", "4", "request/media required-parameter"),
+        (multipart, "Media", "4", "request/media misspelt"),
+        (multipart, "media", "90", "request/content-size size"),
+        ("multipart/form-data", "media", "4", "request encoding"),
+        (FORM, "media", "4", "request encoding"),
+    ] {
+        let wrong = [format!("media/upload-media/{wrong}")];
+        assert_eq!(upload(media_type, name, size), wrong);
+    }
     let user = |body: &str| {
         let line = "POST /protected/json/users/new\nContent-Type: application/json";
         found(&format!("{line}\n\n{body}"), Completeness::Whole)

@@ -187,8 +187,7 @@ impl Interval<'_, '_> {
     /// Whether a field is set by people through hooks, and by no request.
     fn is_beyond_requests(&self, pointer: &str) -> bool {
         let kind = self.history.resources.get(self.id).kind;
-        let services = self.context.rulebook.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
+        let operations = self.context.rulebook.operations();
         let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.shown_type));
         let mut parameters = ours.flat_map(|operation| &operation.parameters);
         let is_set = parameters.any(|parameter| {

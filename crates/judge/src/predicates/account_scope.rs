@@ -150,7 +150,12 @@ impl AccountScope {
             let mut accounts = BTreeSet::new();
             for seen in context.seen.iter().filter(|seen| seen.is_ours() == is_ours) {
                 if let Some(document) = seen.exchange.document() {
-                    collect_named(document, field, &mut accounts);
+                    json::visit_leaves(document, &mut |pointer, leaf| {
+                        let named = leaf
+                            .as_str()
+                            .filter(|_| pointer.rsplit('/').next() == Some(field));
+                        accounts.extend(named.map(str::to_owned));
+                    });
                 }
             }
             accounts
@@ -292,35 +297,13 @@ fn number_of_ours(context: &Context<'_>, index: usize) -> Option<Site> {
     });
     let own = earlier.next_back()?.exchange.document()?;
     let mut found = None;
-    visit_numbers(shown, "", &mut |pointer, number| {
-        let is_same = own.pointer(pointer).and_then(Value::as_u64) == Some(number);
-        if is_same && number >= SMALLEST {
+    json::visit_leaves(shown, &mut |pointer, leaf| {
+        let number = leaf.as_u64().filter(|number| *number >= SMALLEST);
+        if number.is_some() && own.pointer(pointer).and_then(Value::as_u64) == number {
             found.get_or_insert_with(|| Site::answer(index, pointer));
         }
     });
     found
-}
-
-/// Each whole number of a value with its pointer.
-fn visit_numbers(value: &Value, pointer: &str, visit: &mut dyn FnMut(&str, u64)) {
-    match value {
-        Value::Number(number) => {
-            if let Some(number) = number.as_u64() {
-                visit(pointer, number);
-            }
-        }
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                visit_numbers(item, &format!("{pointer}/{at}"), visit);
-            }
-        }
-        Value::Object(members) => {
-            for (key, member) in members {
-                visit_numbers(member, &json::join(pointer, key), visit);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
-    }
 }
 
 /// Whether a response to the second account has the bytes of a file that the first one downloaded from the same address.
@@ -345,25 +328,6 @@ fn is_file_of_ours(context: &Context<'_>, index: usize) -> bool {
     })
 }
 
-fn collect_named(value: &Value, field: &str, found: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            for (key, member) in members {
-                match member.as_str() {
-                    Some(text) if key == field => {
-                        found.insert(text.to_owned());
-                    }
-                    Some(_) | None => collect_named(member, field, found),
-                }
-            }
-        }
-        Value::Array(items) => items
-            .iter()
-            .for_each(|item| collect_named(item, field, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
 fn path_of(exchange: &Exchange) -> &str {
     let target = exchange.request.target.as_str();
     target.split('?').next().unwrap_or(target)
@@ -381,8 +345,8 @@ fn words_of_request(exchange: &Exchange) -> BTreeSet<String> {
         found.insert(word.to_owned());
     });
     for value in exchange.sent.values() {
-        visit_texts(value, "", &mut |_, text| {
-            words_in(text, &mut |word| {
+        json::visit_leaves(value, &mut |_, leaf| {
+            words_in(leaf.as_str().unwrap_or_default(), &mut |word| {
                 found.insert(word.to_owned());
             });
         });
@@ -397,8 +361,8 @@ fn words_of_response(index: usize, exchange: &Exchange) -> BTreeMap<String, Site
         return found;
     };
     match body {
-        Body::Document { value, .. } => visit_texts(value, "", &mut |pointer, text| {
-            words_in(text, &mut |word| {
+        Body::Document { value, .. } => json::visit_leaves(value, &mut |pointer, leaf| {
+            words_in(leaf.as_str().unwrap_or_default(), &mut |word| {
                 let site = || Site::answer(index, pointer);
                 found.entry(word.to_owned()).or_insert_with(site);
             });
@@ -410,24 +374,6 @@ fn words_of_response(index: usize, exchange: &Exchange) -> BTreeMap<String, Site
         }
     }
     found
-}
-
-/// Each text of a value with its pointer.
-fn visit_texts(value: &Value, pointer: &str, visit: &mut dyn FnMut(&str, &str)) {
-    match value {
-        Value::String(text) => visit(pointer, text),
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                visit_texts(item, &format!("{pointer}/{at}"), visit);
-            }
-        }
-        Value::Object(members) => {
-            for (key, member) in members {
-                visit_texts(member, &json::join(pointer, key), visit);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// The words of a text that cannot occur by chance: ten or more hexadecimal digits, with a letter and a decimal digit among

@@ -1,7 +1,7 @@
 //! `conforms`: a second opinion about one place of a representation.
 
 use super::prelude::*;
-use crate::payload::{Document, Mismatch};
+use crate::payload::Document;
 
 /// The value at `at` in every representation of `kind` matches a JSON Schema. If nothing is at
 /// `at`, nothing is judged.
@@ -29,14 +29,10 @@ impl Predicate for Conforms {
         })
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Document]
-    }
-
     /// Judged with the representation that it is about.
     fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
 
-    fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<Mismatch>> {
+    fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         let mut places = json::expand(document.value, &self.at);
         places.retain(|(at, _)| !document.is_under_broken(at));
         if places.is_empty() {
@@ -52,13 +48,13 @@ impl Predicate for Conforms {
                 if document.is_under_broken(&defect.pointer) {
                     continue;
                 }
-                wrong.push(Mismatch {
+                let fact = Fact {
                     message: defect.message(),
-                    at: defect.pointer,
                     kind: defect.kind,
                     expected: defect.expected,
                     actual: defect.actual,
-                });
+                };
+                wrong.push((defect.pointer, fact));
             }
         }
         Some(wrong)

@@ -19,9 +19,9 @@ impl Predicate for ConsistentReads {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        let services = model.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let reads = operations.filter(|o| matches!(o.does, Action::Shows | Action::Lists));
+        let reads = model
+            .operations()
+            .filter(|o| matches!(o.does, Action::Shows | Action::Lists));
         let mut kinds: Vec<String> = reads.filter_map(|o| o.resource.clone()).collect();
         let of = |kind: &String| model.kinds.get(kind)?.annotations.identity.as_ref();
         kinds.retain(|kind| of(kind).is_some_and(|identity| !identity.shared));

@@ -50,15 +50,11 @@ enum Appearance {
 }
 
 impl Predicate for CreatedWith {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
         references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter);
-        references.kind("kind", &self.kind).pointer("at", &self.at);
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

@@ -18,7 +18,7 @@ const CLOCKS_APART: Duration = Duration::from_secs(60);
 #[serde(deny_unknown_fields)]
 pub struct CreationTimes {
     /// The representations of what is made.
-    kinds: Kinds,
+    kinds: Vec<String>,
     /// Where each shows when it was made.
     at: String,
     /// Parameters of a restored backup, which may set the date.
@@ -30,16 +30,8 @@ pub struct CreationTimes {
 }
 
 impl Predicate for CreationTimes {
-    fn subject(&self) -> Subject {
-        self.kinds.subject()
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        self.kinds.applies_to()
-    }
-
     fn references(&self, references: &mut References) {
-        for kind in self.kinds.iter() {
+        for kind in &self.kinds {
             references.kind("kinds", kind).pointer("at", &self.at);
         }
     }
@@ -163,7 +155,7 @@ impl CreationTimes {
             let mut observations = history.resources.get(write.resource?).observations.iter();
             let answer = observations.find(|s| s.exchange == Some(index))?;
             let is_whole = matches!(answer.shows, Appearance::Whole(_));
-            if !is_whole || !self.kinds.contain(answer.shown_type) {
+            if !is_whole || !self.kinds.iter().any(|kind| kind == answer.shown_type) {
                 return None;
             }
             let shown = answer.representation(context)?;

@@ -72,16 +72,8 @@ impl Each {
 }
 
 impl Predicate for EventEmitted {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

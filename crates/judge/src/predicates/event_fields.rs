@@ -61,10 +61,6 @@ impl Predicate for EventFields {
         references.any_event("at", &self.at);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for collected in self.feed.collected(context) {
             let given = collected

@@ -31,10 +31,6 @@ impl Predicate for EventFieldsAgree {
         references.any_event("attempt", &self.attempt);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for collected in self.feed.collected(context) {
             let given = collected

@@ -34,10 +34,6 @@ impl Predicate for EventMessagesDiffer {
         references.any_event("to", &self.to);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     /// Judges each message when it is first observed after another one.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut messages: BTreeMap<String, Message> = BTreeMap::new();

@@ -33,10 +33,6 @@ impl Predicate for EventPayload {
         self.feed.references(references);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for (index, n, event) in self.feed.events(context) {
             let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
@@ -110,33 +106,17 @@ impl EventPayload {
                 return Some((format!("{at}/{name}"), fact(&expected, value)));
             }
         }
-        let (at, value) =
-            scalars(payload, String::new())
-                .into_iter()
-                .find(|(_, value)| match value {
-                    Value::Null => self.without_nulls,
-                    Value::Bool(_) | Value::Number(_) => self.texts,
-                    Value::String(_) | Value::Array(_) | Value::Object(_) => false,
-                })?;
-        Some((at, fact("a string", value)))
-    }
-}
-
-/// All scalar values with their pointers.
-fn scalars(value: &Value, at: String) -> Vec<(String, &Value)> {
-    match value {
-        Value::Object(members) => {
-            let members = members.iter();
-            members
-                .flat_map(|(name, member)| scalars(member, format!("{at}/{name}")))
-                .collect()
-        }
-        Value::Array(items) => {
-            let items = items.iter().enumerate();
-            items
-                .flat_map(|(n, item)| scalars(item, format!("{at}/{n}")))
-                .collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![(at, value)],
+        let mut first = None;
+        json::visit_leaves(payload, &mut |at, value| {
+            let is_wrong = match value {
+                Value::Null => self.without_nulls,
+                Value::Bool(_) | Value::Number(_) => self.texts,
+                Value::String(_) | Value::Array(_) | Value::Object(_) => false,
+            };
+            if is_wrong {
+                first.get_or_insert_with(|| (at.to_owned(), fact("a string", value)));
+            }
+        });
+        first
     }
 }

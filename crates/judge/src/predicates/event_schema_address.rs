@@ -34,10 +34,6 @@ impl Predicate for EventSchemaAddress {
         self.feed.references(references);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Hooks]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for (index, n, event) in self.feed.events(context) {
             let schema = event.get("schema").and_then(Value::as_str);

@@ -1,7 +1,7 @@
 //! `field-presence` with `otherwise`: a field is present exactly when another one has one of these values.
 
 use super::prelude::*;
-use crate::payload::{Document, Mismatch};
+use crate::payload::Document;
 
 /// `field` is present exactly when the value at `when` is one of `is`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,14 +48,10 @@ impl Predicate for FieldPresence {
         })
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Document]
-    }
-
     /// Judged with the representation that it is about.
     fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
 
-    fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<Mismatch>> {
+    fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         let decides = json::get(document.value, &self.when)?;
         if document.is_broken(&self.field) || document.is_broken(&self.when) {
             return None;
@@ -82,13 +78,13 @@ impl Predicate for FieldPresence {
             (true, _) if self.may_be_absent => return None,
             (true, _) | (false, None) => return Some(Vec::new()),
         };
-        Some(vec![Mismatch {
-            at: self.field.clone(),
+        let fact = Fact {
             kind,
             expected,
             actual,
             message: format!("{} is {how} although {state}", self.field),
-        }])
+        };
+        Some(vec![(self.field.clone(), fact)])
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {

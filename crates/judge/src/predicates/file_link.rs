@@ -33,13 +33,9 @@ enum Aspect {
 }
 
 impl Predicate for FileLink {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
-        self.upload.references(references);
         references.kind("kind", &self.kind).pointer("at", &self.at);
+        self.upload.references(references);
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub struct InitialValue {
     /// The representations that show it.
-    kinds: Kinds,
+    kinds: Vec<String>,
     /// Where.
     at: String,
     /// Further places with the same value.
@@ -65,16 +65,8 @@ struct From {
 }
 
 impl Predicate for InitialValue {
-    fn subject(&self) -> Subject {
-        self.kinds.subject()
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        self.kinds.applies_to()
-    }
-
     fn references(&self, references: &mut References) {
-        for kind in self.kinds.iter() {
+        for kind in &self.kinds {
             references
                 .kind("kinds", kind)
                 .pointer("at", &self.at)
@@ -105,7 +97,8 @@ impl Predicate for InitialValue {
                 continue;
             };
             let is_shown = |observation: &&Observation<'_>| {
-                !observation.is_attempt() && self.kinds.contain(observation.shown_type)
+                !observation.is_attempt()
+                    && self.kinds.iter().any(|kind| kind == observation.shown_type)
             };
             let mut shown = resource.observations.iter().filter(is_shown).peekable();
             if shown.peek().is_none()

@@ -58,14 +58,6 @@ enum To {
 }
 
 impl Predicate for LinkTarget {
-    fn subject(&self) -> Subject {
-        Subject::kind(self.shown.first().map_or("", |place| &place.kind))
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(self.shown.iter().map(|place| place.kind.clone()).collect())
-    }
-
     fn references(&self, references: &mut References) {
         for place in &self.shown {
             references
@@ -226,8 +218,7 @@ impl LinkTarget {
                     if link.is_null() || link == "" {
                         return Some((source, false));
                     }
-                    let name = name.replace('~', "~0").replace('/', "~1");
-                    let pointer = format!("{}{above}/{name}", shown.prefix);
+                    let pointer = json::join(&format!("{}{above}", shown.prefix), name);
                     let followed = context.seen.iter().position(|seen| {
                         let via = seen.exchange.via.as_ref();
                         via.is_some_and(|via| via.exchange == source && via.pointer == pointer)
@@ -463,9 +454,7 @@ fn is_page_of(context: &Context<'_>, index: usize, lists: &str) -> Option<bool> 
 
 /// The key of the documented list of a resource type.
 fn documented_key<'c>(context: &'c Context<'_>, lists: &str) -> Option<&'c str> {
-    let services = context.rulebook.services.values();
-    let mut operations = services.flat_map(|service| service.operations.values());
-    operations.find_map(|o| {
+    context.rulebook.operations().find_map(|o| {
         let is_it = o.does == Action::Lists && o.resource.as_deref() == Some(lists);
         o.list_key
             .as_deref()

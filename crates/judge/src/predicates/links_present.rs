@@ -44,19 +44,6 @@ fn shown_links(addresses: usize, null: usize) -> String {
 }
 
 impl Predicate for LinksPresent {
-    fn subject(&self) -> Subject {
-        Subject::kind(self.shown.first().map_or("", |linked| &linked.kind))
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(
-            self.shown
-                .iter()
-                .map(|linked| linked.kind.clone())
-                .collect(),
-        )
-    }
-
     fn references(&self, references: &mut References) {
         for Linked {
             kind, at, given, ..

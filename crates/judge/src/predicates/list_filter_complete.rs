@@ -31,10 +31,6 @@ struct FilteredValue {
 }
 
 impl Predicate for ListFilterComplete {
-    fn subject(&self) -> Subject {
-        Subject::Operations(self.operations.clone())
-    }
-
     fn references(&self, references: &mut References) {
         references.operations("operations", &self.operations, |operation| {
             for parameter in self.filters.keys() {

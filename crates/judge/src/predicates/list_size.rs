@@ -27,10 +27,6 @@ pub struct ListSize {
 }
 
 impl Predicate for ListSize {
-    fn subject(&self) -> Subject {
-        Subject::Operations(self.operations.clone())
-    }
-
     fn references(&self, references: &mut References) {
         references.operations("operations", &self.operations, |operation| {
             for (key, at) in [("at", &self.at), ("size", &self.size)] {

@@ -39,10 +39,6 @@ enum NameScope {
 }
 
 impl Predicate for LookupByName {
-    fn subject(&self) -> Subject {
-        Subject::Operations(self.operations.clone())
-    }
-
     fn references(&self, references: &mut References) {
         references.operations("operations", &self.operations, |operation| {
             operation.parameter("parameter", &self.parameter);

@@ -115,10 +115,6 @@ enum Concerns<'c> {
 }
 
 impl Predicate for Membership {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.model.view)
-    }
-
     fn references(&self, references: &mut References) {
         let model = &self.model;
         references
@@ -138,10 +134,6 @@ impl Predicate for Membership {
         references.any_parameter("model/creator-parameter", &model.creator_parameter);
         references.any_argument("model/user-argument", &model.user_argument);
         references.any_argument("model/group-argument", &model.group_argument);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

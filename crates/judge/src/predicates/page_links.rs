@@ -42,9 +42,9 @@ impl Predicate for PageLinks {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        let services = model.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let lists = operations.filter(|o| o.does == Action::Lists && o.list_key.is_some());
+        let lists = model
+            .operations()
+            .filter(|o| o.does == Action::Lists && o.list_key.is_some());
         let lists = lists.filter(|o| o.paging.has_meta());
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }

@@ -18,10 +18,6 @@ pub struct ParameterDefault {
 }
 
 impl Predicate for ParameterDefault {
-    fn subject(&self) -> Subject {
-        Subject::Operations(self.operations.clone())
-    }
-
     fn references(&self, references: &mut References) {
         references.operations("operations", &self.operations, |operation| {
             operation

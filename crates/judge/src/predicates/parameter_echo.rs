@@ -24,10 +24,6 @@ pub struct ParameterEcho {
 }
 
 impl Predicate for ParameterEcho {
-    fn subject(&self) -> Subject {
-        Subject::Operations(self.operations.clone())
-    }
-
     fn references(&self, references: &mut References) {
         references.operations("operations", &self.operations, |operation| {
             operation

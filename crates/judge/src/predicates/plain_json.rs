@@ -42,10 +42,7 @@ impl Predicate for PlainJson {
         }
         for (payload, one) in context.evidence.payloads.iter().enumerate() {
             if one.kind.split('/').next() == Some(rule.service.as_str()) {
-                let site = |pointer: &str| Site::Payload {
-                    payload,
-                    pointer: pointer.to_owned(),
-                };
+                let site = |pointer: &str| Site::payload(payload, pointer);
                 evaluate(rule, &one.notes, site, (0, one.step), verdicts);
             }
         }

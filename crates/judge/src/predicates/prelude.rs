@@ -35,35 +35,11 @@ impl OperationName {
     }
 }
 
-/// Resource types that an invariant is about; the first one is its subject.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(inline)]
-pub(super) struct Kinds(Vec<String>);
-
-impl Kinds {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-
-    pub(super) fn contain(&self, kind: &str) -> bool {
-        self.iter().any(|own| own == kind)
-    }
-
-    pub(super) fn subject(&self) -> Subject {
-        Subject::kind(self.iter().next().unwrap_or_default())
-    }
-
-    pub(super) fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(self.0.clone())
-    }
-}
-
 /// The operations that an invariant applies to, with their service.
 pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -> Vec<String> {
-    let services = model.services.values();
-    let operations = services.flat_map(|service| service.operations.values());
-    let fitting = operations.filter(|o| o.resource.is_some() && fits(o));
+    let fitting = model
+        .operations()
+        .filter(|o| o.resource.is_some() && fits(o));
     fitting.map(|o| format!("{}/{}", o.service, o.id)).collect()
 }
 

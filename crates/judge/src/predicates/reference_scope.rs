@@ -25,21 +25,13 @@ struct ReferenceField {
 }
 
 impl Predicate for ReferenceScope {
-    fn subject(&self) -> Subject {
-        Subject::kind(self.shown.first().map_or("", |place| &place.kind))
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(self.shown.iter().map(|place| place.kind.clone()).collect())
-    }
-
     fn references(&self, references: &mut References) {
-        references.kind("to", &self.to);
         for place in &self.shown {
             references
                 .kind("kind", &place.kind)
                 .pointer("at", &place.at);
         }
+        references.kind("to", &self.to);
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

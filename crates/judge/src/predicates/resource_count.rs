@@ -13,22 +13,14 @@ use std::collections::BTreeSet;
 #[serde(deny_unknown_fields)]
 pub struct ResourceCount {
     /// The representations that show it.
-    kinds: Kinds,
+    kinds: Vec<String>,
     /// Where.
     at: String,
 }
 
 impl Predicate for ResourceCount {
-    fn subject(&self) -> Subject {
-        self.kinds.subject()
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        self.kinds.applies_to()
-    }
-
     fn references(&self, references: &mut References) {
-        for kind in self.kinds.iter() {
+        for kind in &self.kinds {
             references.kind("kinds", kind).pointer("at", &self.at);
         }
     }
@@ -43,7 +35,7 @@ impl Predicate for ResourceCount {
             {
                 let about = context.about(observation.shown_type);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
-                let is_shown = self.kinds.contain(observation.shown_type);
+                let is_shown = self.kinds.iter().any(|kind| kind == observation.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
                     self.evaluate_observation(
                         context,

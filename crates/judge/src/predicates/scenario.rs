@@ -50,10 +50,7 @@ impl Predicate for Scenario {
                     continue;
                 }
             }
-            let site = |pointer: &str| Site::Result {
-                statement: index,
-                pointer: pointer.to_owned(),
-            };
+            let site = |pointer: &str| Site::result(index, pointer);
             let mut wrong = differs(expect, &statement.result);
             if wrong.is_none()
                 && let Some(why) = vacuity(context, statement)

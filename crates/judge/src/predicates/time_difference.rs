@@ -48,14 +48,6 @@ impl OneOrMore {
 }
 
 impl Predicate for TimeDifference {
-    fn subject(&self) -> Subject {
-        Subject::kind(self.kind.as_slice().first().map_or("", String::as_str))
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        AppliesTo::Kinds(self.kind.as_slice().to_vec())
-    }
-
     fn references(&self, references: &mut References) {
         for kind in self.kind.as_slice() {
             let mut kind = references.kind("kind", kind);
@@ -187,9 +179,7 @@ impl TimeDifference {
             return shown.collect();
         }
         let history = &context.history;
-        let services = context.rulebook.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let restoring = operations.filter(|operation| {
+        let restoring = context.rulebook.operations().filter(|operation| {
             let mut parameters = operation.parameters.iter();
             let is_unless = |name: &String| self.unless.contains(name);
             operation.does == Action::Makes && parameters.any(|p| is_unless(&p.name))

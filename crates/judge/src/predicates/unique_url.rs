@@ -8,28 +8,20 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub struct UniqueUrl {
     /// The representations, each with an identity and a field `url`.
-    kinds: Kinds,
+    kinds: Vec<String>,
 }
 
 const URL: &str = "/url";
 
 impl Predicate for UniqueUrl {
-    fn subject(&self) -> Subject {
-        self.kinds.subject()
-    }
-
-    fn applies_to(&self) -> AppliesTo {
-        self.kinds.applies_to()
-    }
-
     fn references(&self, references: &mut References) {
-        for kind in self.kinds.iter() {
+        for kind in &self.kinds {
             references.kind("kinds", kind).pointer("kinds", URL);
         }
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for name in self.kinds.iter() {
+        for name in &self.kinds {
             if let Some(identity) = context.identity(name) {
                 evaluate_kind(context, rule, (name, &identity.key), verdicts);
             }

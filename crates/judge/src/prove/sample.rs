@@ -110,10 +110,7 @@ impl Generator {
         }
         let at = self.below(all);
         if let Some(statement) = at.checked_sub(exchanges + payloads) {
-            let site = Site::Result {
-                statement: waits[statement],
-                pointer: String::new(),
-            };
+            let site = Site::result(waits[statement], "");
             let change = self.choose(&[Change::Lost, Change::Doubled])?.clone();
             return Some(Mutation::new(site, change));
         }

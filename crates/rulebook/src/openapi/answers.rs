@@ -33,7 +33,7 @@ impl Reader<'_> {
                     "unsupported status `{}`: the documents state no status codes",
                     member.key
                 );
-                draft.problems.push(
+                draft.refuse(
                     self.file
                         .problem_at(member.key_span, message)
                         .help("write `2XX` for accepted and `4XX` for rejected requests"),
@@ -83,7 +83,7 @@ impl Reader<'_> {
         schemas::derive(draft, self.files, self.file, &at, schema, root.clone());
         if described.kinds.iter().any(|k| k.name == name) {
             let message = format!("another operation of the service already returns `{name}`");
-            draft.problems.push(self.file.problem(&at, message));
+            draft.refuse(self.file.problem(&at, message));
             return None;
         }
         described.kinds.push(Kind {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         };
         written.read().unwrap_or_else(|message| {
             let at = format!("{at}/x-paging");
-            draft.problems.push(self.file.problem(&at, message));
+            draft.refuse(self.file.problem(&at, message));
             Paging::default()
         })
     }
@@ -138,7 +138,7 @@ impl Reader<'_> {
             .and_then(|r| schemas::target(self.files, &self.file.path, r).ok())
             .and_then(|(path, _)| schemas::owner(&path));
         if kind.is_none() {
-            draft.problems.push(
+            draft.refuse(
                 self.file
                     .problem(
                         &format!("{at}/properties/{key}"),

@@ -48,9 +48,7 @@ pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
         let at = json::join("/paths", &path.key);
         let _: Option<PathItem> = draft.deserialize(file, &path.value);
         if !path.key.starts_with('/') {
-            draft
-                .problems
-                .push(file.problem_at(path.key_span, "invalid path: expected a leading `/`"));
+            draft.refuse(file.problem_at(path.key_span, "invalid path: expected a leading `/`"));
         }
         for method in METHODS {
             if let Some(node) = path.value.get(method) {
@@ -85,9 +83,7 @@ fn requests(draft: &mut Draft, file: &File, node: &Node, described: &mut Describ
         let says = draft.says(file, &at, node, "description");
         let pattern = node.get("pattern").and_then(Node::text).unwrap_or_default();
         if let Some(fault) = draft.pattern_fault(pattern) {
-            draft
-                .problems
-                .push(file.problem(&format!("{at}/pattern"), fault));
+            draft.refuse(file.problem(&format!("{at}/pattern"), fault));
         }
         let names = node.get("parameters").map(Node::items).unwrap_or_default();
         let source = draft.source(file, &at, node, true);

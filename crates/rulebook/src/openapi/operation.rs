@@ -33,7 +33,7 @@ impl Reader<'_> {
         let rule_id = format!("{service}/{id}");
         if !is_id(&rule_id) {
             let message = format!("invalid operation id `{id}`: expected kebab case");
-            draft.problems.push(
+            draft.refuse(
                 file.problem(&format!("{}/operationId", self.at), message)
                     .help("verb-noun such as `create-channel`"),
             );
@@ -142,7 +142,7 @@ impl Reader<'_> {
         if does == by_itself {
             let message = "redundant `x-does`: method and path determine the same";
             let at = format!("{}/x-does", self.at);
-            draft.problems.push(self.file.problem(&at, message));
+            draft.refuse(self.file.problem(&at, message));
         }
         does
     }

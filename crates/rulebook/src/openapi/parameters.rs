@@ -68,7 +68,7 @@ impl Reader<'_> {
             if !declared.contains(name) {
                 let message =
                     format!("the path contains `{{{name}}}`, but no such parameter is defined");
-                draft.problems.push(self.file.problem(&self.at, message));
+                draft.refuse(self.file.problem(&self.at, message));
             }
         }
         for name in declared.iter().filter(|name| !braces.contains(*name)) {
@@ -104,13 +104,11 @@ impl Reader<'_> {
                     let message = format!(
                         "a parameter in another file, {path}: expected this file's components"
                     );
-                    draft.problems.push(self.file.problem(at, message));
+                    draft.refuse(self.file.problem(at, message));
                     None
                 }
                 Err(error) => {
-                    draft
-                        .problems
-                        .push(self.file.problem(&format!("{at}/$ref"), error.to_string()));
+                    draft.refuse(self.file.problem(&format!("{at}/$ref"), error.to_string()));
                     None
                 }
             };
@@ -122,9 +120,7 @@ impl Reader<'_> {
             "header" => ParameterLocation::Header,
             other => {
                 let message = format!("unsupported `in: {other}`: expected path, query or header");
-                draft
-                    .problems
-                    .push(self.file.problem(&format!("{at}/in"), message));
+                draft.refuse(self.file.problem(&format!("{at}/in"), message));
                 return None;
             }
         };
@@ -140,7 +136,7 @@ impl Reader<'_> {
         );
         let required = written.required.unwrap_or(false);
         if place == ParameterLocation::Path && !required {
-            draft.problems.push(
+            draft.refuse(
                 self.file
                     .problem(
                         at,
@@ -179,13 +175,11 @@ impl Reader<'_> {
                 }
                 Ok(_) => {
                     let message = "expected an inline body, or one of this file's components";
-                    draft.problems.push(self.file.problem(&at, message));
+                    draft.refuse(self.file.problem(&at, message));
                     return Vec::new();
                 }
                 Err(error) => {
-                    draft
-                        .problems
-                        .push(self.file.problem(&at, error.to_string()));
+                    draft.refuse(self.file.problem(&at, error.to_string()));
                     return Vec::new();
                 }
             }
@@ -278,9 +272,7 @@ impl Reader<'_> {
             for key in ["x-echo-as", "x-echo-or"] {
                 if node.get(key).is_some() {
                     let message = format!("`{key}` without `x-echo`");
-                    draft
-                        .problems
-                        .push(self.file.problem(&format!("{at}/{key}"), message));
+                    draft.refuse(self.file.problem(&format!("{at}/{key}"), message));
                 }
             }
             return None;
@@ -295,9 +287,7 @@ impl Reader<'_> {
             .unwrap_or_default();
         let Some(pointer) = pointer.text().filter(|p| p.starts_with('/')) else {
             let message = "expected a JSON Pointer such as `/friendly_name`";
-            draft
-                .problems
-                .push(self.file.problem(&format!("{at}/x-echo"), message));
+            draft.refuse(self.file.problem(&format!("{at}/x-echo"), message));
             return None;
         };
         Some(Echo {

@@ -109,9 +109,7 @@ impl<'a> Checker<'a> {
             self.steps(draft, &format!("{at}/steps"), &group.steps, &mut scope);
             if self.uses(&member.key, &mut BTreeSet::new()) {
                 let message = format!("the group `{}` uses itself", member.key);
-                draft
-                    .problems
-                    .push(self.file.problem_at(member.key_span, message));
+                draft.refuse(self.file.problem_at(member.key_span, message));
             }
         }
     }
@@ -194,7 +192,7 @@ impl<'a> Checker<'a> {
                 let problem = self.file.problem(at, message);
                 problem.help("`with` names every required parameter")
             };
-            draft.problems.push(problem);
+            draft.refuse(problem);
         }
         for (key, given) in [("with", &happy.with), ("optional", &happy.optional)] {
             for name in given.keys() {
@@ -213,17 +211,17 @@ impl<'a> Checker<'a> {
         {
             let message = format!("`{name}` is both in `with` and in `optional`");
             let at = json::join(&format!("{at}/optional"), name);
-            draft.problems.push(self.file.problem(&at, message));
+            draft.refuse(self.file.problem(&at, message));
         }
         for (case, reason) in &happy.except {
             let at = json::join(&format!("{at}/except"), case);
             if reason.trim().is_empty() {
                 let message = format!("missing reason for the exception `{case}`");
-                draft.problems.push(self.file.problem(&at, message));
+                draft.refuse(self.file.problem(&at, message));
             }
             if !is_case(case, operation) {
                 let message = format!("no case `{case}` is derived from `{}`", operation.id);
-                draft.problems.push(
+                draft.refuse(
                     self.file
                         .problem(&at, message)
                         .help("specs/README.md names the derived cases"),
@@ -257,9 +255,7 @@ impl<'a> Checker<'a> {
             self.unused(draft, &scope);
             self.check_rejections(draft, &at, scenario);
             if scenario.steps.is_empty() {
-                draft
-                    .problems
-                    .push(self.file.problem(&at, "a scenario without steps"));
+                draft.refuse(self.file.problem(&at, "a scenario without steps"));
             }
         }
     }
@@ -283,11 +279,11 @@ impl<'a> Checker<'a> {
             let at = json::join(&format!("{at}/matrix"), name);
             if values.is_empty() {
                 let message = format!("the matrix `{name}` has no values");
-                draft.problems.push(self.file.problem(&at, message));
+                draft.refuse(self.file.problem(&at, message));
             }
             if !used.contains(name) {
                 let message = format!("the matrix `{name}` is never used");
-                draft.problems.push(self.file.problem(&at, message));
+                draft.refuse(self.file.problem(&at, message));
             }
         }
     }
@@ -301,7 +297,7 @@ impl<'a> Checker<'a> {
                 && !accepted.contains(&self.whole(operation))
             {
                 let message = format!("the rejection of `{operation}` has no accepted call");
-                draft.problems.push(
+                draft.refuse(
                     self.file
                         .problem(&format!("{at}/steps/{n}/rejected"), message)
                         .help("add a valid request to the same scenario"),
@@ -336,7 +332,7 @@ impl<'a> Checker<'a> {
         for (name, span) in &scope.captures {
             if !scope.used.contains(name) {
                 let message = format!("the capture `{name}` is never used");
-                draft.problems.push(
+                draft.refuse(
                     self.file
                         .problem_at(*span, message)
                         .help("use or remove it"),
@@ -367,9 +363,7 @@ impl<'a> Checker<'a> {
             let found = match interpolations(&text) {
                 Ok(found) => found,
                 Err((_, reason)) => {
-                    draft
-                        .problems
-                        .push(self.file.problem_at(span, format!("in `{text}`: {reason}")));
+                    draft.refuse(self.file.problem_at(span, format!("in `{text}`: {reason}")));
                     continue;
                 }
             };
@@ -396,7 +390,7 @@ impl<'a> Checker<'a> {
                     draft.unknown(self.file, span, "service", service, known);
                 }
             }
-            Some(_) | None => draft.problems.push(
+            Some(_) | None => draft.refuse(
                 self.file
                     .problem_at(span, "`target` is followed by a service and a key")
                     .help("such as `${target.flow.flow_sid}`"),

@@ -86,9 +86,7 @@ fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, S
             .is_some()
         {
             let message = format!("duplicate group `{}`", member.key);
-            draft
-                .problems
-                .push(file.problem_at(member.key_span, message));
+            draft.refuse(file.problem_at(member.key_span, message));
         }
     }
 }
@@ -110,9 +108,7 @@ fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<Stri
             .is_some()
         {
             let message = format!("`{}` has two happy paths", member.key);
-            draft
-                .problems
-                .push(file.problem_at(member.key_span, message));
+            draft.refuse(file.problem_at(member.key_span, message));
         }
     }
 }
@@ -134,9 +130,7 @@ fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String
             .expect("a role names a service");
         if let Some((_, place)) = service.scenarios.get(&scenario.id) {
             let message = format!("the scenario `{}` is in {place} already", scenario.id);
-            draft
-                .problems
-                .push(file.problem(&format!("{at}/id"), message));
+            draft.refuse(file.problem(&format!("{at}/id"), message));
             continue;
         }
         let place = file.place(&at);
@@ -158,7 +152,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
             .filter(|id| !service.happy.contains_key(*id))
         {
             let span = operation_span(file, id).unwrap_or_default();
-            draft.problems.push(
+            draft.refuse(
                 file.problem_at(span, format!("the operation `{id}` has no happy path"))
                     .help(format!(
                         "add `operations: {{ {id}: … }}` to a file in {}/scenarios",
@@ -189,7 +183,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
             .find_map(|r| r.get("id").filter(|i| i.text() == Some(&id)))
             .map(|n| n.span)
             .unwrap_or_default();
-        draft.problems.push(
+        draft.refuse(
             file.problem_at(span, format!("no scenario names the rule `{id}`"))
                 .help("name it in `expect`, `accepted` or `rejected` of a step"),
         );

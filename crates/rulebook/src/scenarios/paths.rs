@@ -167,17 +167,15 @@ pub(super) fn fill(
     path_kinds: &PathKinds,
 ) {
     let mut groups = BTreeMap::new();
-    let mut happy_paths = Vec::new();
-    let mut scenarios = Vec::new();
-    for service in services.values_mut() {
-        for (name, group) in std::mem::take(&mut service.groups) {
-            groups.insert((service.name.clone(), name), group);
+    let mut operations = BTreeMap::new();
+    for (name, service) in services.iter_mut() {
+        for (group, steps) in std::mem::take(&mut service.groups) {
+            groups.insert((name.clone(), group), steps);
         }
-        happy_paths.push((service.name.clone(), std::mem::take(&mut service.happy)));
-        scenarios.push((service.name.clone(), std::mem::take(&mut service.scenarios)));
+        operations.insert(name.clone(), std::mem::take(&mut service.operations));
     }
     let mut filler = Filler {
-        services,
+        operations: &operations,
         kinds,
         index,
         path_kinds,
@@ -189,36 +187,28 @@ pub(super) fn fill(
     for name in &names {
         filler.fill_group(name);
     }
-    for (service, paths) in &mut happy_paths {
-        for (operation, path) in paths {
-            filler.fill_happy_path(service, operation, path);
+    for (name, service) in services.iter_mut() {
+        for (operation, path) in &mut service.happy {
+            filler.fill_happy_path(name, operation, path);
+        }
+        for (scenario, _) in service.scenarios.values_mut() {
+            filler.fill_steps(name, &mut scenario.steps, &mut UsedResources::default());
         }
     }
-    for (service, scenarios) in &mut scenarios {
-        for (scenario, _) in scenarios.values_mut() {
-            filler.fill_steps(service, &mut scenario.steps, &mut UsedResources::default());
-        }
-    }
-    let groups = filler.groups;
-    for ((service, name), group) in groups {
+    for ((service, name), group) in filler.groups {
         if let Some(service) = services.get_mut(&service) {
             service.groups.insert(name, group);
         }
     }
-    for (service, paths) in happy_paths {
-        if let Some(service) = services.get_mut(&service) {
-            service.happy = paths;
-        }
-    }
-    for (service, scenarios) in scenarios {
-        if let Some(service) = services.get_mut(&service) {
-            service.scenarios = scenarios;
+    for (name, operations) in operations {
+        if let Some(service) = services.get_mut(&name) {
+            service.operations = operations;
         }
     }
 }
 
 struct Filler<'a> {
-    services: &'a BTreeMap<String, Service>,
+    operations: &'a BTreeMap<String, BTreeMap<String, Operation>>,
     kinds: &'a BTreeMap<String, Kind>,
     index: &'a ServiceIndex,
     path_kinds: &'a PathKinds,
@@ -232,7 +222,7 @@ struct Filler<'a> {
 impl<'a> Filler<'a> {
     fn operation(&self, service: &str, name: &str) -> Option<&'a Operation> {
         let (service, name) = name.split_once('/').unwrap_or((service, name));
-        self.services.get(service)?.operations.get(name)
+        self.operations.get(service)?.get(name)
     }
 
     /// Fills a group, unless that is done, and returns the resources that it uses.

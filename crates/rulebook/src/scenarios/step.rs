@@ -75,9 +75,7 @@ impl StepChecker<'_> {
         } else {
             format!("{}/{key}", self.at)
         };
-        draft
-            .problems
-            .push(self.checker.file.problem(&at, message).help(help));
+        draft.refuse(self.checker.file.problem(&at, message).help(help));
     }
 
     fn duration(&self, draft: &mut Draft, key: &str, text: Option<&String>) {

@@ -25,9 +25,7 @@ pub(crate) fn derive(
         Content::Map(_) => {}
         Content::Bool(_) => return,
         Content::Null | Content::Number(_) | Content::Text(_) | Content::List(_) => {
-            draft
-                .problems
-                .push(file.problem(pointer, "expected a schema: a mapping, `true` or `false`"));
+            draft.refuse(file.problem(pointer, "expected a schema: a mapping, `true` or `false`"));
             return;
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn lint(
         };
         if !known().any(|k| *k == key) {
             let problem = file.problem_at(member.key_span, format!("unknown key `{key}`"));
-            draft.problems.push(match suggest(key, known().copied()) {
+            draft.refuse(match suggest(key, known().copied()) {
                 Some(help) => problem.help(help),
                 None => problem.help("specs/README.md lists the extensions"),
             });
@@ -44,7 +44,7 @@ pub(super) fn lint(
     let mut check = |key: &str, fault: Option<String>, help: &dyn Fn() -> Option<String>| {
         if let Some(fault) = fault {
             let problem = file.problem(&format!("{pointer}/{key}"), fault);
-            draft.problems.push(match help() {
+            draft.refuse(match help() {
                 Some(help) => problem.help(help),
                 None => problem,
             });

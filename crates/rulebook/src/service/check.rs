@@ -14,7 +14,7 @@ const RESERVED: [&str; 3] = ["all", "people", "reference"];
 /// Checks one file on its own.
 pub(super) fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
     let mut problem = |at: &str, message: String, help: &str| {
-        draft.problems.push(file.problem(at, message).help(help));
+        draft.refuse(file.problem(at, message).help(help));
     };
     let name = file.service();
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -97,7 +97,7 @@ pub(super) fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile)
             format!("the setting `{APPLICATION}` is missing"),
         );
         let help = "a signed token needs a group of the settings id, name, scheme and api_key";
-        draft.problems.push(problem.help(help));
+        draft.refuse(problem.help(help));
     }
     for hook in &service.hooks {
         check_hook(draft, file, hook);
@@ -158,7 +158,7 @@ fn check_arguments(
         };
         let problem = file.problem(&format!("{at}/provisioned/then"), message);
         let help = format!("it is called with `{}` alone", made.result);
-        draft.problems.push(problem.help(help));
+        draft.refuse(problem.help(help));
     }
     if let Some(freed_by) = setting.exclusive.as_ref().map(|one| &one.freed_by)
         && let Some(hook) = hook(&freed_by.hook).filter(|hook| !hook.open)
@@ -195,7 +195,7 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
     for (key, setting) in settings {
         let at = json::join(at, key);
         let mut problem = |message: String, help: &str| {
-            draft.problems.push(file.problem(&at, message).help(help));
+            draft.refuse(file.problem(&at, message).help(help));
         };
         let is_choice = setting.kind == SettingType::Choice;
         let has_values = !setting.values.is_empty();
@@ -251,7 +251,7 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
                 let message = format!("the member `{name}` of `{key}` does not take one value");
                 let problem = file.problem(&json::join(&members, name), message);
                 let help = "leave out `many`, `provisioned` and `exclusive`, and write `type: text`, `path` or `choice`";
-                draft.problems.push(problem.help(help));
+                draft.refuse(problem.help(help));
             }
         }
         check_settings(draft, file, &members, &setting.members);
@@ -266,7 +266,7 @@ fn check_hook(draft: &mut Draft, file: &File, hook: &Hook) {
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     if !is_name {
-        draft.problems.push(
+        draft.refuse(
             file.problem(&at, format!("invalid hook name `{}`", hook.name))
                 .help("expected lowercase letters, digits and `_`"),
         );
@@ -308,7 +308,7 @@ pub(super) fn check_against_others(
     index: &ServiceIndex,
 ) {
     let mut problem = |at: &str, message: String, help: &str| {
-        draft.problems.push(file.problem(at, message).help(help));
+        draft.refuse(file.problem(at, message).help(help));
     };
     for hook in &service.hooks {
         let at = json::join("/hooks", &hook.name);
@@ -385,7 +385,7 @@ pub(crate) fn check_names(
                     format!("the probe `{}` is a {}", found.id, found.method),
                 );
                 let help = "name a GET operation: the probe must change nothing";
-                draft.problems.push(problem.help(help));
+                draft.refuse(problem.help(help));
             }
             for parameter in base.probe.with.keys() {
                 if found.parameters.iter().all(|p| p.name != *parameter) {

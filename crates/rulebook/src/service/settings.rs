@@ -77,9 +77,7 @@ pub(crate) fn take_settings(
             } else {
                 let message = format!("`{key}` is a setting of {}", owners.join(" and "));
                 let help = format!("move it to `targets.{}`, or remove it", owners[0]);
-                draft
-                    .problems
-                    .push(file.problem_at(member.key_span, message).help(help));
+                draft.refuse(file.problem_at(member.key_span, message).help(help));
             }
             false
         });
@@ -109,7 +107,7 @@ fn unknown_key<'a>(
     known: impl IntoIterator<Item = &'a str>,
 ) {
     let problem = file.problem_at(member.key_span, format!("unknown key `{}`", member.key));
-    draft.problems.push(match suggest(&member.key, known) {
+    draft.refuse(match suggest(&member.key, known) {
         Some(help) => problem.help(help),
         None => problem,
     });
@@ -141,7 +139,7 @@ fn configured_value(
         SettingType::Group => {
             if !matches!(node.content, Content::Map(_)) {
                 let problem = file.problem_at(node.span, "expected settings by name");
-                draft.problems.push(problem);
+                draft.refuse(problem);
                 return None;
             }
             let mut group = BTreeMap::new();
@@ -182,7 +180,7 @@ fn is_one_of_values(
     let is_value = setting.values.iter().any(|known| known == value);
     if !is_value {
         let problem = file.problem_at(node.span, format!("unknown word `{value}`"));
-        draft.problems.push(match setting.values.split_last() {
+        draft.refuse(match setting.values.split_last() {
             Some((last, [])) => problem.help(format!("expected {last}")),
             Some((last, others)) => {
                 problem.help(format!("expected {} or {last}", others.join(", ")))

@@ -4,11 +4,10 @@ use super::documents::headings;
 use super::lock::parse_lock;
 use super::unit::{HASH_DIGITS, hash};
 use super::{Quote, check, propose, quotes, units};
-use crate::{Edition, Origin, Rule, Rulebook};
+use crate::{Origin, Rule, Rulebook};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 const FLOW: &str = "# Flow Service Specification\n\nIt flows. It ends (see below. Really) at last.\n\n\
     ### Limits\n- Size: `a. b` only.\n1. One item\n\n| Item | Value |\n|---|---|\n| Size | 50 |\n";
@@ -46,15 +45,9 @@ fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
         origin: Origin::Either,
     });
     Rulebook {
-        edition: Edition::Embedded,
         rules: rules.collect(),
-        requests: BTreeMap::new(),
-        services: BTreeMap::new(),
-        open_points: BTreeMap::new(),
-        kinds: BTreeMap::new(),
-        event_types: BTreeMap::new(),
-        compatibility: BTreeMap::new(),
         index: crate::service::ServiceIndex::embedded().clone(),
+        ..Rulebook::default()
     }
 }
 
@@ -129,50 +122,29 @@ fn every_disagreement_is_reported() {
             "{wanted}: {problems:?}"
         );
     };
-    has(
-        &good,
-        &lock.lines().skip(1).collect::<Vec<_>>().join("\n"),
-        "D3 3.1 is not classified",
-    );
-    has(
-        &good,
-        &lock.replacen(
-            &units("D3".parse().unwrap(), FLOW)[0].hash,
-            "000000000000",
-            1,
-        ),
-        "D3 3.1 has changed",
-    );
-    has(
-        &good,
-        &format!("{lock}D3 99.1 000000000000 narrative\n"),
-        "D3 99.1 is gone",
-    );
-    has(
-        &good,
-        &format!("{lock}D4 1.1 000000000000 narrative\n"),
-        "D4 1.1 is gone",
-    );
+    let without_first: Vec<&str> = lock.lines().skip(1).collect();
+    has(&good, &without_first.join("\n"), "D3 3.1 is not classified");
+    let first = &units("D3".parse().unwrap(), FLOW)[0].hash;
+    let changed = lock.replacen(first, "000000000000", 1);
+    has(&good, &changed, "D3 3.1 has changed");
+    for gone in ["D3 99.1", "D4 1.1"] {
+        let more = format!("{lock}{gone} 000000000000 narrative\n");
+        has(&good, &more, &format!("{gone} is gone"));
+    }
     has(&rulebook(&[]), &lock, "which is not in the rulebook");
     let more = rulebook(&[("flow/x/size", "Limits", &[7, 11])]);
     has(&more, &lock, "names D3 line 7, but no unit there cites it");
-    let other = rulebook(&[
+    let rules: [(&str, &str, &[u32]); 2] = [
         ("flow/x/size", "Limits", &[11]),
         ("flow/x/y", "Limits", &[6]),
-    ]);
-    has(&other, &lock, "no unit cites flow/x/y");
-    has(
-        &rulebook(&[("flow/x/size", "Sizes", &[11])]),
-        &lock,
-        "stand under \"Limits\"",
-    );
+    ];
+    has(&rulebook(&rules), &lock, "no unit cites flow/x/y");
+    let sizes = rulebook(&[("flow/x/size", "Sizes", &[11])]);
+    has(&sizes, &lock, "stand under \"Limits\"");
     let shared = rulebook(&[("flow/x/ends", "Flow Service Specification", &[3])]);
     let lock = propose(dir.path(), &shared, "").unwrap();
-    has(
-        &shared,
-        &lock,
-        "flow/x/ends is cited by D3 3.1 and by D3 3.2",
-    );
+    let both = "flow/x/ends is cited by D3 3.1 and by D3 3.2";
+    has(&shared, &lock, both);
     let elsewhere = lock.replacen("unclassified", "rules flow/x/ends", 1);
     has(&shared, &elsewhere, "whose source does not name that line");
     let lock = propose(dir.path(), &good, "").unwrap();
