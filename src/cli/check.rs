@@ -1,7 +1,7 @@
 //! `check`: judges files offline.
 
 use super::archives::{Expanded, OpenedArchive, Quarantine};
-use super::args::CheckArgs;
+use super::args::{CheckArgs, Side};
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
@@ -81,7 +81,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         return Err(nothing_read(unread));
     }
     let strict = args.output.strict;
-    let (exit, reasons) = conclusion(&record, &kind, counts, (unread, doubtful), strict);
+    let sides = args.judge.unwrap_or_default();
+    let (exit, reasons) = conclusion(&record, &kind, counts, (unread, doubtful), (strict, sides));
     note_incomplete(&mut record, counts, unread);
     if let Some(line) = schema_ids(&record) {
         note(&line);
@@ -101,6 +102,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     passed_over(&kind, counts.skipped);
+    note_unrecorded(counts);
     for line in hints.iter().take(HINTS_MAX).chain(&reasons) {
         note(line);
     }
@@ -114,7 +116,7 @@ fn conclusion(
     kind: &Kind,
     counts: Counts,
     (unread, doubtful): (usize, usize),
-    strict: bool,
+    (strict, sides): (bool, Side),
 ) -> (Exit, Vec<String>) {
     if unread > 0 {
         return (Exit::Usage, Vec::new());
@@ -124,6 +126,7 @@ fn conclusion(
     }
     let demands = Demands {
         strict,
+        of_service: sides != Side::Requests,
         ..Demands::default()
     };
     let (judged, mut reasons) = match counts.documents {
@@ -141,7 +144,7 @@ fn conclusion(
         }
         return (Exit::Usage, reasons);
     }
-    if strict && counts.skipped > 0 {
+    if strict && counts.skipped + counts.unrecorded > 0 {
         return (Exit::Usage, reasons);
     }
     if strict && doubtful > 0 && judged == Exit::Conformant {
@@ -356,6 +359,18 @@ fn passed_over(kind: &Kind, skipped: usize) {
         };
         note(&format!(
             "{entries} skipped, because {they} no {what}; --strict fails then"
+        ));
+    }
+}
+
+/// Reports exchanges whose response a recording lacks.
+fn note_unrecorded(counts: Counts) {
+    if counts.unrecorded > 0 {
+        let exchanges = text::count(counts.documents, "exchange");
+        note(&format!(
+            "the recording lacks the response or its body in {} of {exchanges}, which are not judged: record with bodies; \
+             --strict fails then",
+            counts.unrecorded
         ));
     }
 }

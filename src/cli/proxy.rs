@@ -121,6 +121,8 @@ struct Answers {
     why: String,
     /// Answers 401 and 403.
     unauthorized: usize,
+    /// Redirects, server errors and pages for people, by status.
+    useless: BTreeMap<u16, usize>,
 }
 
 impl Seen {
@@ -128,7 +130,14 @@ impl Seen {
         let answers = self.0.entry(forwarded.origin.clone()).or_default();
         answers.all += 1;
         match &forwarded.answer {
-            Ok(answer) => answers.unauthorized += usize::from(matches!(answer.status, 401 | 403)),
+            Ok(answer) => {
+                answers.unauthorized += usize::from(matches!(answer.status, 401 | 403));
+                let media_type = answer.headers.get("Content-Type").unwrap_or_default();
+                if matches!(answer.status, 300..=399 | 500..) || media_type.starts_with("text/html")
+                {
+                    *answers.useless.entry(answer.status).or_default() += 1;
+                }
+            }
             Err(fault) if fault.cause.is_unreachable() => {
                 answers.unreachable += 1;
                 answers.why = fault.to_string();
@@ -147,6 +156,15 @@ impl Seen {
             } else if answers.unauthorized == answers.all {
                 lines.push(format!(
                     "{origin} answered nothing but 401 and 403: the clients of the proxy need credentials that it accepts"
+                ));
+                concluded = Exit::Trouble;
+            } else if answers.useless.values().sum::<usize>() == answers.all {
+                let statuses = answers.useless.iter();
+                let statuses = statuses.map(|(status, count)| format!("{status} ({count})"));
+                lines.push(format!(
+                    "{origin} answered as no service does, with redirects, server errors or HTML: status {}; check the address in \
+                     --upstream",
+                    statuses.collect::<Vec<_>>().join(", ")
                 ));
                 concluded = Exit::Trouble;
             }

@@ -1,6 +1,6 @@
 //! `compare`, `judge`, `merge`: read the records of earlier runs.
 
-use super::args::{CompareArgs, JudgeArgs, MergeArgs, OutputArgs};
+use super::args::{CompareArgs, DemandArgs, JudgeArgs, MergeArgs, OutputArgs};
 use super::claims::Claims;
 use super::diff::{destinations, write};
 use super::{
@@ -84,17 +84,31 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     problems.extend(claims.judge(&mut record));
     let known = known_defects(args.specs.specs.as_deref());
     conformant_record::add_defects(&mut record, &known, args.output.strict);
-    let (exit, reasons) = conclude(
-        &mut record,
-        args.demands.with(args.output.strict),
-        &problems,
-        has_infrastructure_error,
-    );
+    let demands = demands(args.demands, args.output.strict, &record);
+    let (exit, reasons) = conclude(&mut record, demands, &problems, has_infrastructure_error);
     write_reports(&record, &reports, &args.output)?;
     for line in notes.iter().chain(&problems).chain(&reasons) {
         note(line);
     }
     Ok(exit)
+}
+
+/// The demands on a stored run. One that judged requests of clients only says nothing of the service.
+fn demands(args: DemandArgs, strict: bool, record: &RunRecord) -> Demands {
+    let words = text::shell_words(&record.invocation);
+    let mut words = words
+        .iter()
+        .map(String::as_str)
+        .skip_while(|word| !word.starts_with("--judge"));
+    let is_of_clients = match words.next() {
+        Some("--judge") => words.next() == Some("requests"),
+        Some(flag) => flag == "--judge=requests",
+        None => false,
+    };
+    Demands {
+        of_service: !is_of_clients,
+        ..args.with(strict)
+    }
 }
 
 /// Sets the exit code of a record, and returns it with its reasons.
@@ -138,7 +152,7 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
     })?;
     conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
     let unjudged = claims.judge(&mut whole);
-    let demands = args.demands.with(args.output.strict);
+    let demands = demands(args.demands, args.output.strict, &whole);
     let (exit, reasons) = conclude(&mut whole, demands, &unjudged, false);
     write_reports(&whole, &reports, &args.output)?;
     for line in unjudged.iter().chain(&reasons) {

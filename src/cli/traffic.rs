@@ -62,14 +62,15 @@ impl<'a> Watch<'a> {
         let (seen, foreign) = self.inline.counts();
         let unlisted = self.inline.unlisted();
         let has_infrastructure_error = self.inline.had_infrastructure_error();
+        let demands = Demands {
+            strict: how.strict,
+            of_service: self.inline.sides() != Sides::Requests,
+            ..Demands::default()
+        };
         let (mut record, remaining) = self.inline.finish();
         record.invocation = invocation::invocation();
         print_findings(&remaining, &self.secrets.redactor);
         let redactor = &self.secrets.redactor;
-        let demands = Demands {
-            strict: how.strict,
-            ..Demands::default()
-        };
         let (exit, lines) = stored::conclude(&mut record, demands, &[], has_infrastructure_error);
         let (exit, errors, remarks) = conclude(exit);
         record.exit = Some(exit as u8);

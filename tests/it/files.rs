@@ -91,3 +91,34 @@ fn a_document_of_another_type_is_recognized() {
         "page.json looks like a document of another type: `--as 'flow/flow[]'` judges it as one";
     assert!(err.contains(hint), "{err}");
 }
+
+#[test]
+fn a_recording_passes_no_service_by_its_requests() {
+    let here = Folder::new();
+    let recorded = |status: u16, text: Option<&str>| {
+        let mut content = serde_json::json!({"size": 500, "mimeType": "application/json"});
+        content["text"] = text.map_or(serde_json::Value::Null, serde_json::Value::from);
+        let request = serde_json::json!({
+            "method": "GET", "url": "http://flow.example/flow/v1/Flows", "httpVersion": "HTTP/1.1",
+            "headers": [{"name": "Authorization", "value": "Basic YTpi"}], "queryString": [],
+        });
+        let response = serde_json::json!({"status": status, "headers": [], "content": content});
+        let entry = serde_json::json!({"request": request, "response": response});
+        serde_json::json!({"log": {"version": "1.2", "entries": [entry]}}).to_string()
+    };
+    here.write("broken.har", recorded(500, Some("broken")));
+    here.write("empty.har", recorded(200, None));
+    let nothing = "nothing judged of the service (exit 4): requests of clients keep 1 rule";
+    for file in ["broken.har", "empty.har"] {
+        let (out, _) = here.run(4, &format!("check {file} --as har"));
+        assert!(out.contains(nothing), "{out}");
+    }
+    let line = "check broken.har --as har --judge requests --report json=r.json";
+    let (out, _) = here.run(0, line);
+    let all = "passed: 1 rule judged, all about requests of clients";
+    assert!(out.contains(all), "{out}");
+    assert!(here.run(0, "judge r.json").0.contains(all));
+    let (_, err) = here.run(2, "check empty.har --as har --strict");
+    let lacking = "the recording lacks the response or its body in 1 of 1 exchange";
+    assert!(err.contains(lacking), "{err}");
+}

@@ -1,6 +1,7 @@
 //! `conformant proxy` between `conformant run` and `conformant serve`: three processes.
 
 use crate::hostile::command::{Running, conformant};
+use crate::hostile::target::{Target, send};
 use crate::program::{Folder, Served};
 use base64::Engine as _;
 use serde_json::Value;
@@ -182,4 +183,35 @@ fn mistakes_of_clients_are_not_those_of_the_service() {
     let expected =
         format!("1 request answered by the proxy with 404, such as GET /v1/Flows: {why}");
     assert!(err.contains(&expected), "{err}");
+}
+
+#[test]
+fn an_upstream_that_answers_as_no_service_does_is_not_passed_by_its_clients() {
+    let basic =
+        base64::engine::general_purpose::STANDARD.encode("reference-api-key:reference-api-secret");
+    let headers = format!("Authorization: Basic {basic}\r\n");
+    let requests = [("/flow/v1/Flows", headers.as_str())];
+    let page = "Content-Type: text/html\r\nContent-Length: 5\r\n\r\n<p>hi";
+    for (status, line) in [
+        ("500", "500 Internal Server Error"),
+        ("302", "302 Found\r\nLocation: /login"),
+        ("200", "200 OK"),
+    ] {
+        let answer = format!("HTTP/1.1 {line}\r\n{page}");
+        let target = Target::answering(move |_| send(&answer));
+        let upstream = format!("flow={}/flow", target.origin());
+        let (exit, out, err, _) = proxied(&upstream, &requests);
+        let last = err.lines().last().unwrap_or_default();
+        assert_eq!(exit, Some(3), "{status}: {out}{err}");
+        assert!(last.contains(&format!(": status {status} (1);")), "{err}");
+        assert!(!out.contains("passed"), "{out}");
+    }
+    // An answer of another service is no such sign, but says nothing of this one either.
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let upstream = format!("flow={}/flwo", served.url);
+    let (exit, out, err, _) = proxied(&upstream, &requests);
+    assert_eq!(exit, Some(4), "{out}{err}");
+    let expected = "nothing judged of the service (exit 4): requests of clients keep ";
+    assert!(out.contains(expected), "{out}");
 }

@@ -54,6 +54,8 @@ pub struct Counts {
     pub documents: usize,
     /// Recorded requests without an operation, events of undocumented types.
     pub foreign: usize,
+    /// Recorded exchanges without a response or without its body.
+    pub unrecorded: usize,
     /// Invalid entries of recorded traffic, lines without an event.
     pub skipped: usize,
     /// Lines that are not documents.
@@ -355,6 +357,7 @@ impl<'a> Checker<'a> {
             })?;
         self.outcome.documents += judged.exchanges;
         self.outcome.foreign += judged.foreign;
+        self.outcome.unrecorded += judged.unrecorded;
         self.outcome.skipped += judged.unreadable_count;
         self.notes
             .extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));

@@ -3,10 +3,10 @@
 //! Does not forward or print. Histories are bounded: a full one is judged and a new one begins, so that a proxy can run
 //! for weeks.
 
-use super::Surroundings;
 use super::checker::FINDINGS_MAX;
 use super::document::DocumentJudge;
 use super::traffic::{History, Observed, Operations};
+use super::{Sides, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::Recorder;
 use conformant_judge::Judgment;
@@ -137,6 +137,11 @@ impl<'a> Inline<'a> {
     /// Number of requests, and of those without an operation.
     pub fn counts(&self) -> (usize, usize) {
         (self.passed, self.passed - self.judged)
+    }
+
+    /// The side that is judged.
+    pub fn sides(&self) -> Sides {
+        self.surroundings.sides
     }
 
     /// Number of findings that are counted by rule but not listed, because of the limit.

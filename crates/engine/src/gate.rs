@@ -4,7 +4,7 @@
 
 use super::record::ONLY_IN_FILES;
 use super::stop::SET_UP_FAILED;
-use conformant_record::{Level, RuleResult, RunRecord, Verdict};
+use conformant_record::{Level, RuleResult, RunRecord, Subject, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The share of the attempted must-rules that must be judged, in percent.
@@ -32,6 +32,8 @@ pub struct Demands {
     pub require_complete: bool,
     /// The share of the attempted must-rules that must be judged, in percent.
     pub min_judged: u8,
+    /// A rule of the service must be judged; rules about requests of clients do not suffice.
+    pub of_service: bool,
 }
 
 impl Default for Demands {
@@ -41,6 +43,7 @@ impl Default for Demands {
             strict: false,
             require_complete: false,
             min_judged: MIN_JUDGED,
+            of_service: true,
         }
     }
 }
@@ -92,6 +95,14 @@ fn conclusion(
     }
     if counts.pass + counts.fail + counts.waived == 0 {
         reasons.push("nothing was judged".to_owned());
+        return Conclusion::NothingJudged;
+    }
+    let is_of_service = |rule: &RuleResult| rule.subject == Subject::Service && is_judged(rule);
+    if demands.of_service && !record.rules.iter().any(is_of_service) {
+        reasons.push(
+            "nothing was judged of the service, only requests of clients: no response was a document of a documented operation"
+                .to_owned(),
+        );
         return Conclusion::NothingJudged;
     }
     let is_enough = is_enough(record, demands.min_judged, reasons);

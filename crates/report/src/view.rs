@@ -275,13 +275,28 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         )
     } else if judged == 0 {
         "nothing judged".to_owned()
+    } else if let Some(code @ (3 | 4)) = record.exit
+        && !record.rules.iter().any(is_judged_of_service)
+    {
+        let passed = count(counts.pass, "rule");
+        format!("nothing judged of the service (exit {code}): requests of clients keep {passed}")
     } else {
         match record.exit {
             None | Some(0) => {
                 let kept = counts.pass + counts.fail;
+                let passed = record.rules.iter().filter(|r| r.verdict == Verdict::Pass);
+                let clients = passed.filter(|r| r.subject == Subject::Request).count();
+                let clients = match clients {
+                    0 => String::new(),
+                    all if all == kept => ", all about requests of clients".to_owned(),
+                    some => format!(", {some} about requests of clients"),
+                };
                 match undecided {
-                    0 => format!("passed: {} judged", count(kept, "rule")),
-                    _ => format!("passed: {kept} of {} rules judged", judged + undecided),
+                    0 => format!("passed: {} judged{clients}", count(kept, "rule")),
+                    _ => format!(
+                        "passed: {kept} of {} rules judged{clients}",
+                        judged + undecided
+                    ),
                 }
             }
             Some(1) => {
@@ -341,6 +356,12 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line += &format!(" ({})", remarks.join(", "));
     }
     line
+}
+
+/// Whether a rule about the service was judged.
+fn is_judged_of_service(rule: &RuleResult) -> bool {
+    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Waived];
+    rule.subject == Subject::Service && verdicts.contains(&rule.verdict)
 }
 
 /// The conclusion where rules fail the run: how many, and how many of these clients break.

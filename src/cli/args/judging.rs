@@ -111,6 +111,7 @@ impl DemandArgs {
             strict,
             require_complete: self.require_complete,
             min_judged: self.min_judged,
+            ..Demands::default()
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::traffic::{History, Observed, Operations};
 use conformant_base::http::{Cause, Request};
 use conformant_judge::Judgment;
 use conformant_judge::clients::Completeness;
-use conformant_judge::evidence::{Exchange, HookCall};
+use conformant_judge::evidence::{Exchange, HookCall, Outcome};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -25,6 +25,8 @@ pub(crate) struct Judged {
     pub(crate) judgment: Judgment,
     /// Judged entries.
     pub(crate) exchanges: usize,
+    /// Judged entries whose response or body was not recorded.
+    pub(crate) unrecorded: usize,
     /// Entries without an operation.
     pub(crate) foreign: usize,
     /// Their number by method and path, with identifiers left out.
@@ -105,6 +107,8 @@ impl File<'_> {
             Ok(Some(Taken::Exchange(exchange))) => {
                 self.judged.exchanges += 1;
                 let exchange = *exchange;
+                let is_unrecorded = matches!(exchange.outcome, Outcome::Fault { .. });
+                self.judged.unrecorded += usize::from(is_unrecorded);
                 let client = self.one.client(&exchange, Completeness::Cleaned);
                 self.judged.judgment.merge(client);
                 if self.history.take(exchange) {
