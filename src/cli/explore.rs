@@ -82,7 +82,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     };
     let started = conformant_base::clock::monotonic();
     let explorer = Explorer::new(&rulebook, &schemas, options);
-    let explored = watched(&explorer, || {
+    let explored = watched(&explorer, sessions.as_ref(), || {
         explorer.explore(sessions.as_ref(), &signals.interrupted)
     });
     print(&redactor.redact(&text::escape(&report_text(&explored))));
@@ -112,8 +112,10 @@ fn target_text(config: &Config, is_reference_named: bool) -> String {
 }
 
 /// Reports progress: continuously on a terminal, otherwise as often as a run does.
-fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
+fn watched<T>(explorer: &Explorer<'_>, sessions: &dyn Sessions, work: impl FnOnce() -> T) -> T {
     const DRAWN_EVERY: Duration = Duration::from_millis(100);
+    /// What waited so long ago waits no more.
+    const WAIT_SHOWN: Duration = Duration::from_secs(2);
     let is_terminal = std::io::stderr().is_terminal();
     let every = if is_terminal {
         DRAWN_EVERY
@@ -129,8 +131,15 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
                 ProgressBar::hidden()
             };
             let began = conformant_base::clock::monotonic();
+            let mut waiting = None;
             while waits.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let far = progress_text(explorer.progress());
+                let now = conformant_base::clock::monotonic();
+                if let Some(wait) = sessions.waits() {
+                    waiting = Some((wait, now));
+                }
+                waiting = waiting.filter(|(_, since)| now < *since + WAIT_SHOWN);
+                let wait = waiting.as_ref().map(|(wait, _)| wait);
+                let far = progress_text(explorer.progress(), wait);
                 if is_terminal {
                     bar.set_message(far);
                     bar.tick();
@@ -146,17 +155,22 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
     })
 }
 
-fn progress_text(progress: Progress) -> String {
+fn progress_text(progress: Progress, wait: Option<&(String, String)>) -> String {
     let Progress {
         sequences,
         exchanges,
         shrinking,
     } = progress;
-    let counts = format!("{sequences} sequences · {exchanges} requests");
-    match shrinking {
-        0 => counts,
-        number => format!("{counts} · shrinking finding {number}"),
+    let mut text = format!("{sequences} sequences · {exchanges} requests");
+    if shrinking > 0 {
+        text += &format!(" · shrinking finding {shrinking}");
     }
+    match wait {
+        None => {}
+        Some((service, why)) if service.is_empty() => text += &format!(" · {why}"),
+        Some((service, why)) => text += &format!(" · {service}: {why}"),
+    }
+    text
 }
 
 fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
@@ -341,6 +355,25 @@ fn report_text(explored: &Explored) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_names_what_is_waited_for() {
+        let progress = Progress {
+            sequences: 20,
+            exchanges: 12,
+            shrinking: 1,
+        };
+        let text = |service: &str, why: &str| {
+            progress_text(progress, Some(&(service.to_owned(), why.to_owned())))
+        };
+        let known = "20 sequences · 12 requests · shrinking finding 1";
+        assert_eq!(progress_text(progress, None), known);
+        assert_eq!(
+            text("", "1 scenario waits"),
+            format!("{known} · 1 scenario waits")
+        );
+        assert_eq!(text("flow", "429"), format!("{known} · flow: 429"));
+    }
 
     #[test]
     fn a_budget_is_a_time_or_a_number_above_zero() {

@@ -200,6 +200,7 @@ impl Session for LiveScenario<'_> {
 
     /// Long waits move the target's time by `advance_clock`; others take real time.
     fn wait(&self, duration: Duration) {
+        let _counted = self.live.waits.for_time();
         self.let_pass(duration, ADVANCE_FURTHER_FROM, |s| &mut s.time);
     }
 

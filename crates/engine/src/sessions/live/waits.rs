@@ -13,6 +13,7 @@ const REPORTED_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Waits {
     callbacks: AtomicUsize,
     results: AtomicUsize,
+    time: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -21,7 +22,7 @@ struct State {
     /// The last wait for a rate limit that was not taken yet: the service and the reason.
     rate_limit: Option<(String, String)>,
     /// When the numbers of scenarios were taken last, and those numbers.
-    counted: Option<(Instant, [usize; 2])>,
+    counted: Option<(Instant, [usize; 3])>,
 }
 
 /// Counts a scenario that waits, until it is dropped.
@@ -61,6 +62,11 @@ impl Waits {
         CountedWait::new(&self.results)
     }
 
+    /// Counts a scenario that lets real time pass.
+    pub(super) fn for_time(&self) -> CountedWait<'_> {
+        CountedWait::new(&self.time)
+    }
+
     /// The last wait for a rate limit since the last call; or else the scenarios that wait now, once a second and if their
     /// number has changed. As service, which is empty for scenarios, and reason.
     pub(super) fn take(&self) -> Option<(String, String)> {
@@ -68,18 +74,20 @@ impl Waits {
         if let Some(wait) = state.rate_limit.take() {
             return Some(wait);
         }
-        let counts = [&self.callbacks, &self.results].map(|count| count.load(Ordering::Relaxed));
+        let counts =
+            [&self.callbacks, &self.results, &self.time].map(|count| count.load(Ordering::Relaxed));
         let now = clock::monotonic();
         let is_taken = state.counted.is_some_and(|(at, before)| {
             before == counts && now.saturating_duration_since(at) < REPORTED_EVERY
         });
-        if counts == [0, 0] || is_taken {
+        if counts == [0, 0, 0] || is_taken {
             return None;
         }
         state.counted = Some((now, counts));
-        let named = counts
-            .into_iter()
-            .zip(["callbacks", "events or another state"]);
+        let named =
+            counts
+                .into_iter()
+                .zip(["callbacks", "events or another state", "time to pass"]);
         let parts = named.filter_map(|(count, what)| match count {
             0 => None,
             1 => Some(format!("1 scenario waits for {what}")),
@@ -110,6 +118,10 @@ mod tests {
         let words = "2 scenarios wait for callbacks, 1 scenario waits for events or another state";
         assert_eq!(waits.take(), Some((String::new(), words.to_owned())));
         drop((first, others));
+        let last = waits.for_time();
+        let words = "1 scenario waits for time to pass";
+        assert_eq!(waits.take(), Some((String::new(), words.to_owned())));
+        drop(last);
         assert_eq!(waits.take(), None);
     }
 
