@@ -470,6 +470,10 @@ fn another_branch_of_one_of_is_a_change_where_branches_overlap() {
     let actions = |new| actions_of(What::Shape, &old, new);
     assert_eq!(actions(&apart), [Action::Widened, Action::Narrowed]);
     assert_eq!(actions(&overlapping), [Action::Changed, Action::Changed]);
+    let number = json!({"type": "number"});
+    let integers_twice = json!({"oneOf": [{"type": "integer"}, number]});
+    let actions = actions_of(What::Shape, &number, &integers_twice);
+    assert_eq!(actions, [Action::Changed, Action::Changed]);
 }
 
 #[test]
