@@ -245,6 +245,12 @@ fn an_added_changed_or_misjudged_line_is_reported() {
     let other = listed.replacen("\"breaks_schema\": true", "\"breaks_schema\": false", 1);
     home.write(manifest, other);
     verify("breaks_schema is Some(false), found true");
+    let other = listed.replacen("_rule\": \"flow/flow/", "_rule\": \"flow/other/", 1);
+    home.write(manifest, other);
+    verify("expected flow/other/");
+    home.write(manifest, &listed);
+    home.write("set/stray.json", "{}");
+    verify("stray.json: not listed in the manifest");
 }
 
 #[test]

@@ -302,18 +302,10 @@ impl Growing {
 }
 
 /// Readable by all, like any build result: secrets are already redacted.
-#[cfg(unix)]
-fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mut builder = tempfile::Builder::new();
-    builder.permissions(fs::Permissions::from_mode(0o644));
-    builder.prefix(prefix).suffix(UNFINISHED);
-    builder
-}
-
-#[cfg(not(unix))]
 fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
     let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
     builder.prefix(prefix).suffix(UNFINISHED);
     builder
 }

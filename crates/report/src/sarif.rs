@@ -221,38 +221,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reads_like_this() {
+    fn rules_have_their_levels() {
         let log = rendered(&sample());
-        assert_eq!(log["version"], "2.1.0");
-        assert_eq!(
-            log["runs"][0]["properties"]["targets"]["flow"],
-            "http://127.0.0.1:4010/flow"
-        );
-        let run = &log["runs"][0];
-        assert_eq!(run["tool"]["driver"]["rules"].as_array().unwrap().len(), 10);
-        let levels: Vec<_> = run["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|r| &r["level"])
-            .collect();
+        let results = log["runs"][0]["results"].as_array().unwrap().iter();
+        let levels: Vec<_> = results.map(|result| &result["level"]).collect();
         assert_eq!(levels, ["error", "warning", "warning"]);
-        assert_eq!(
-            run["tool"]["driver"]["rules"][3]["shortDescription"]["text"],
-            "What flow/execution/status asks for."
-        );
-        let result = &run["results"][0];
-        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
-        assert_eq!(
-            run["tool"]["driver"]["rules"][index]["id"],
-            result["ruleId"]
-        );
-        assert!(
-            result["message"]["text"]
-                .as_str()
-                .unwrap()
-                .contains("  expected  one of")
-        );
     }
 
     #[test]

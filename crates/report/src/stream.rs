@@ -68,10 +68,21 @@ mod tests {
         let redactor = Redactor::new(["hunter2-hunter2"]);
         let (mut first, mut second) = (Received::default(), Received::default());
         let mut stream = Stream::new(&redactor, vec![&mut first, &mut second]);
+        let record = every_text_is("x hunter2-hunter2");
+        stream.send(RunEvent::Started {
+            scenarios: 1,
+            targets: record.targets.clone(),
+        });
         let id = "y hunter2-hunter2".to_owned();
         stream.send(RunEvent::ScenarioBegan { id });
-        let record = stream.finish(every_text_is("x hunter2-hunter2"));
+        stream.send(RunEvent::ScenarioEnded {
+            result: record.scenarios[0].clone(),
+            findings: record.findings.clone(),
+            exchanges: 1,
+        });
+        let record = stream.finish(record);
         assert_eq!(record.rules[0].id, "x [redacted]");
+        assert!(!format!("{record:?}").contains("hunter2"));
         for Received(events) in [first, second] {
             assert!(!events.contains("hunter2"));
             assert!(events.contains("\"y [redacted]\"") && events.contains("\"x [redacted]\""));

@@ -123,12 +123,8 @@ fn any(branches: &[Keywords]) -> Option<Keywords> {
     {
         let mut types: Vec<Value> = Vec::new();
         for branch in branches {
-            let named = branch.get("type")?;
-            let named = named
-                .as_array()
-                .cloned()
-                .unwrap_or_else(|| vec![named.clone()]);
-            types.extend(named);
+            branch.get("type")?;
+            types.extend(named_types(branch).into_iter().map(Value::from));
         }
         let unique: BTreeSet<String> = types.iter().map(Value::to_string).collect();
         let overlap = unique.len() != types.len()
@@ -139,13 +135,9 @@ fn any(branches: &[Keywords]) -> Option<Keywords> {
         return by_type(branches);
     };
     let mut one = (*one).clone();
-    let list = |value: &Value| {
-        value
-            .as_array()
-            .cloned()
-            .unwrap_or_else(|| vec![value.clone()])
-    };
-    let mut types = list(one.get("type")?);
+    one.get("type")?;
+    let types = named_types(&one).into_iter();
+    let mut types: Vec<Value> = types.map(Value::from).collect();
     if types.contains(&json!("null"))
         || ["const", "not", "if", "anyOf", "oneOf", "allOf"]
             .iter()
@@ -211,20 +203,8 @@ fn enumerated(keywords: &mut Keywords) {
     let Some(Value::Array(values)) = keywords.get("enum") else {
         return;
     };
-    let types = keywords.get("type").cloned();
-    let admitted = |value: &Value| {
-        let one = |types: &Value| vec![types.clone()];
-        let list = |types: &Value| types.as_array().cloned();
-        let named = types
-            .as_ref()
-            .map(|types| list(types).unwrap_or_else(|| one(types)));
-        named.is_none_or(|named| {
-            named
-                .iter()
-                .filter_map(Value::as_str)
-                .any(|name| is_of(value, name))
-        })
-    };
+    let types = named_types(keywords);
+    let admitted = |value: &Value| types.iter().any(|name| is_of(value, name));
     let bounds: Keywords = keywords
         .iter()
         .filter(|(key, _)| BOUNDS.contains(&key.as_str()))
@@ -283,36 +263,18 @@ fn is_of(value: &Value, name: &str) -> bool {
     }
 }
 
+/// The names of the types.
+pub(super) const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
+
 /// Allowed types; all if unstated.
 pub(super) fn named_types(keywords: &Keywords) -> Vec<&str> {
     match keywords.get("type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        _ => vec![
-            "array", "boolean", "integer", "null", "number", "object", "string",
-        ],
+        _ => TYPES.to_vec(),
     }
-}
-
-/// Parses an integer bound of any size; other bounds are kept.
-fn exact_integers(keywords: &mut Keywords, (open, shut): (&str, &str), is_upper: bool) -> bool {
-    let inside = if is_upper { -1 } else { 1 };
-    let excluded = keywords.get(open).map(as_integer);
-    let included = keywords.get(shut).map(as_integer);
-    let bounds = match (excluded, included) {
-        (Some(None), _) | (_, Some(None)) | (None, None) => return false,
-        (excluded, included) => [
-            excluded.flatten().and_then(|n| n.checked_add(inside)),
-            included.flatten(),
-        ],
-    };
-    let bounds = bounds.into_iter().flatten();
-    let bound = if is_upper { bounds.min() } else { bounds.max() };
-    keywords.remove(open);
-    if let Some(bound) = bound.and_then(number) {
-        keywords.insert(shut.to_owned(), bound);
-    }
-    true
 }
 
 /// Parses a number in integer notation.
@@ -330,41 +292,26 @@ pub(super) fn number(integer: i128) -> Option<Value> {
 
 /// The tighter lower and upper bound, each with its keyword. Where only integers are accepted, bounds are inclusive.
 fn integers(keywords: &mut Keywords) {
-    let only_integers = {
-        let types = named_types(keywords);
-        types.contains(&"integer") && !types.contains(&"number")
-    };
+    let types = named_types(keywords);
+    let only_integers = types.contains(&"integer") && !types.contains(&"number");
     for (open, shut, is_upper) in [
         ("exclusiveMinimum", "minimum", false),
         ("exclusiveMaximum", "maximum", true),
     ] {
-        if only_integers && exact_integers(keywords, (open, shut), is_upper) {
-            continue;
-        }
         let number = |key: &str| keywords.get(key).and_then(Value::as_f64);
-        let (excluded, included) = (number(open), number(shut));
         if only_integers {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "larger integers are clamped, which is more than a JSON number states exactly"
-            )]
-            let integer = |n: f64| n as i128;
-            let inside = |n: f64| {
-                if is_upper {
-                    integer(n.ceil()).saturating_sub(1)
-                } else {
-                    integer(n.floor()).saturating_add(1)
-                }
-            };
-            let rounded = |n: f64| integer(if is_upper { n.floor() } else { n.ceil() });
-            let bounds = [excluded.map(inside), included.map(rounded)];
+            let bounds = [(open, true), (shut, false)];
+            let bounds = bounds.map(|(key, is_open)| {
+                let value = keywords.get(key)?;
+                innermost(value, is_open, is_upper)
+            });
             let bounds = bounds.into_iter().flatten();
             let bound = if is_upper { bounds.min() } else { bounds.max() };
-            keywords.remove(open);
             if let Some(bound) = bound.and_then(self::number) {
+                keywords.remove(open);
                 keywords.insert(shut.to_owned(), bound);
             }
-        } else if let (Some(excluded), Some(included)) = (excluded, included) {
+        } else if let (Some(excluded), Some(included)) = (number(open), number(shut)) {
             let is_shut = if is_upper {
                 included < excluded
             } else {
@@ -372,6 +319,21 @@ fn integers(keywords: &mut Keywords) {
             };
             keywords.remove(if is_shut { open } else { shut });
         }
+    }
+}
+
+/// The last integer within a bound.
+fn innermost(bound: &Value, is_open: bool, is_upper: bool) -> Option<i128> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "larger integers are clamped, which is more than a JSON number states exactly"
+    )]
+    let rounded = |n: f64| if is_upper { n.floor() } else { n.ceil() } as i128;
+    let is_whole = bound.as_f64()?.fract() == 0.0;
+    let integer = as_integer(bound).or_else(|| bound.as_f64().map(rounded))?;
+    match is_open && is_whole {
+        true => integer.checked_add(if is_upper { -1 } else { 1 }),
+        false => Some(integer),
     }
 }
 
@@ -510,115 +472,4 @@ pub(super) fn is_covered(keywords: &Keywords, list: &[Value]) -> bool {
             .is_some_and(|(beyond, _)| beyond.is_none()),
         _ => false,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(schema: &Value) -> Value {
-        fn resolved(schema: &Value) -> Keywords {
-            let keywords = schema.as_object().cloned().unwrap_or_default();
-            canonical(keywords, &resolved)
-        }
-        let mut keywords = resolved(schema);
-        if let Some(Value::Array(types)) = keywords.get_mut("type") {
-            types.sort_by_key(Value::to_string);
-            if let [one] = types.as_slice() {
-                let one = one.clone();
-                keywords.insert("type".to_owned(), one);
-            }
-        }
-        Value::Object(keywords)
-    }
-
-    #[test]
-    fn the_same_values_in_other_words_are_the_same_keywords() {
-        for (one, other) in [
-            (
-                json!({"type": ["string", "null"]}),
-                json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
-            ),
-            (
-                json!({"type": ["string", "null"], "maxLength": 3}),
-                json!({"oneOf": [{"type": "null"}, {"type": "string", "maxLength": 3}]}),
-            ),
-            (
-                json!({"enum": ["a", null]}),
-                json!({"anyOf": [{"enum": ["a"]}, {"const": null}]}),
-            ),
-            (json!({"const": 1}), json!({"enum": [1]})),
-            (
-                json!({"enum": ["a"]}),
-                json!({"type": "string", "enum": ["a", 1]}),
-            ),
-            (
-                json!({"type": "integer", "minimum": 1}),
-                json!({"type": "integer", "exclusiveMinimum": 0}),
-            ),
-            (
-                json!({"type": "integer", "maximum": 9}),
-                json!({"type": "integer", "exclusiveMaximum": 9.5}),
-            ),
-            (
-                json!({"type": "integer", "maximum": 9_999_999_999_999_999_i64}),
-                json!({"type": "integer", "exclusiveMaximum": 1e16}),
-            ),
-            (
-                json!({"type": "number", "minimum": 2}),
-                json!({"type": "number", "minimum": 2, "exclusiveMinimum": 1}),
-            ),
-            (
-                json!({"type": "string"}),
-                json!({"type": "string", "minLength": 0, "maximum": 7}),
-            ),
-            (
-                json!({"type": "string", "maxLength": 3}),
-                json!({"allOf": [{"type": "string"}, {"maxLength": 3}]}),
-            ),
-            (
-                json!({"type": "integer"}),
-                json!({"type": "integer", "multipleOf": 1}),
-            ),
-            (json!({}), json!({"then": {"minimum": 2}, "else": false})),
-            (
-                json!({}),
-                json!({"if": {"minimum": 2}, "then": {}, "else": true}),
-            ),
-            (
-                json!({"if": {"minimum": 2}, "else": false}),
-                json!({"if": {"minimum": 2}, "then": {"title": "t"}, "else": false}),
-            ),
-            (
-                json!({"type": "object"}),
-                json!({"type": "object", "propertyNames": true, "dependentRequired": {}}),
-            ),
-        ] {
-            assert_eq!(said(&one), said(&other), "{one} and {other}");
-        }
-    }
-
-    #[test]
-    fn what_accepts_other_values_stays_apart() {
-        for (one, other) in [
-            (
-                json!({"type": "string"}),
-                json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
-            ),
-            (
-                json!({"type": "number", "minimum": 1}),
-                json!({"type": "number", "exclusiveMinimum": 1}),
-            ),
-            (
-                json!({"oneOf": [{"type": "integer"}, {"type": "number"}]}),
-                json!({"type": "number"}),
-            ),
-            (
-                json!({"type": "string", "maxLength": 3}),
-                json!({"allOf": [{"maxLength": 4}, {"maxLength": 3}]}),
-            ),
-        ] {
-            assert_ne!(said(&one), said(&other), "{one} and {other}");
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! Check of all events: the declared level of every version, and the lock of released versions.
 
-use super::compat::{Documents, LevelVerdict, relations, versions_of};
+use super::compat::{Documents, LevelVerdict, events_of, relations, versions_of};
 use super::declared::Declaration;
 use super::released::Released;
 use super::render::lines_of;
 use conformant_base::text::{self, safe_json};
-use conformant_rulebook::{Compatibility, Rulebook, event_version};
+use conformant_rulebook::{Compatibility, Rulebook};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -44,11 +44,7 @@ impl EventsCheck {
         };
         let declared: BTreeSet<&str> = declarations.iter().map(|d| d.id.as_str()).collect();
         let mut stale = declared.clone();
-        let events: BTreeSet<&str> = rulebook
-            .kinds
-            .keys()
-            .filter_map(|kind| event_version(kind).map(|(event, _)| event))
-            .collect();
+        let events = events_of(rulebook);
         check.events = events.len();
         for event in events {
             let level = rulebook.compatibility.get(event).copied();

@@ -1,5 +1,6 @@
 //! Content models: whether objects that do not say so accept unlisted fields.
 
+use super::canonical::named_types;
 use conformant_rulebook::Place;
 use serde_json::{Map, Value, json};
 
@@ -54,7 +55,8 @@ impl Closing<'_> {
                 false => self.schema(target, false, depth + 1),
             };
         }
-        let closes = is_whole && is_object(schema) && !members.contains_key("additionalProperties");
+        let closes =
+            is_whole && is_object(members) && !members.contains_key("additionalProperties");
         let closes_inside = is_whole && !closes;
         let mut out = Map::new();
         for (key, value) in members {
@@ -105,15 +107,9 @@ impl Closing<'_> {
 }
 
 /// Whether a schema describes objects: by its fields, its type or all of its parts.
-fn is_object(schema: &Value) -> bool {
-    let names_object = |types: &Value| match types {
-        Value::String(name) => name == "object",
-        Value::Array(names) => names.iter().any(|name| name == "object"),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
-    };
-    schema.get("properties").is_some()
-        || schema.get("type").is_some_and(names_object)
-        || schema.get("allOf").is_some()
+fn is_object(schema: &Map<String, Value>) -> bool {
+    let is_named = schema.contains_key("type") && named_types(schema).contains(&"object");
+    is_named || schema.contains_key("properties") || schema.contains_key("allOf")
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Events: schema versions, the present version of each event type, and the next version of an event.
 
+use super::compat::versions_of;
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::operations::union;
 use super::schemas;
 use conformant_rulebook::{Rulebook, event_version};
-use std::collections::BTreeMap;
 
 /// Compares versions and event types. Where an event type moves to another version, both versions are compared field
 /// by field; a version that no type uses yet changes nothing.
@@ -71,19 +71,16 @@ pub struct NextVersion {
 
 /// The files for the next version of an event; `None` for an unknown event.
 pub fn next_version(rulebook: &Rulebook, name: &str) -> Option<NextVersion> {
-    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
-    for (event, version) in rulebook.kinds.keys().filter_map(|kind| event_version(kind)) {
-        let known = last.entry(event).or_default();
-        *known = version.max(*known);
-    }
-    let version = last.get(name)?;
-    let has = |version: u64| {
-        let mut kinds = rulebook.kinds.keys().filter_map(|kind| event_version(kind));
-        kinds.any(|known| known == (name, version))
-    };
+    let versions = versions_of(rulebook, name);
+    let numbers = versions.iter().filter_map(|kind| event_version(kind));
+    let numbers: Vec<u64> = numbers.map(|(_, version)| version).collect();
+    let version = numbers.last()?;
     let path = |version: u64| format!("events/{name}/{version}.yaml");
     Some(NextVersion {
-        before: version.checked_sub(1).filter(|n| has(*n)).map(path),
+        before: version
+            .checked_sub(1)
+            .filter(|n| numbers.contains(n))
+            .map(path),
         from: path(*version),
         to: path(version + 1),
     })

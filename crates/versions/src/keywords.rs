@@ -1,6 +1,6 @@
 //! Reads the keywords of one schema: bounds, branches, types, values, fields. Nothing here refers to a comparison.
 
-use super::canonical::{WORDS, as_integer};
+use super::canonical::{TYPES, WORDS, as_integer, named_types};
 use super::coordinates::Action;
 use conformant_base::json::equal;
 use conformant_rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 
 /// Lists of alternatives: another branch widens, unless it overlaps another one of a `oneOf`.
 pub(super) const ANY: [&str; 2] = ["anyOf", "oneOf"];
-const TYPES: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
 
 /// One end of the accepted numbers.
 pub(super) struct End<'a> {
@@ -190,21 +189,10 @@ pub(super) fn required(keywords: &Map<String, Value>) -> BTreeSet<String> {
 
 /// Allowed types; `number` includes `integer`.
 pub(super) fn types(keywords: &Map<String, Value>) -> BTreeSet<&'static str> {
-    let mut found = BTreeSet::new();
-    let mut add = |name: &str| {
-        if matches!(name, "integer" | "number") {
-            found.insert("integer");
-        }
-        found.extend(TYPES.into_iter().filter(|t| *t == name));
-    };
-    match keywords.get("type") {
-        Some(Value::String(name)) => add(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(add),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
-            TYPES.into_iter().for_each(add);
-        }
-    }
-    found
+    let named = named_types(keywords);
+    let is_named =
+        |name: &&str| named.contains(name) || *name == "integer" && named.contains(&"number");
+    TYPES.into_iter().filter(is_named).collect()
 }
 
 /// Enumerated values; a constant is a list of one.

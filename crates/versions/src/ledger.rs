@@ -409,24 +409,6 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_made_of_place_and_coordinates() {
-        let mut ledger = Ledger::default();
-        ledger.note(&place("/from/channel"), removed(&json!("rcs")));
-        let changes = ledger.finish();
-        assert_eq!(
-            changes[0].id,
-            "events/message-sent/5/from/channel/rcs/enum-value-removed"
-        );
-        assert_eq!(changes[0].place, "events/MessageSent/5 at /from/channel");
-        assert_eq!(changes[0].class, [Class::BreakingForProducers]);
-        assert_eq!(
-            changes[0].message,
-            "enum value rcs removed (\"rcs\"): breaking for producers: they may write \
-             data that is no longer valid"
-        );
-    }
-
-    #[test]
     fn ids_stay_apart_and_in_place_whatever_else_changes() {
         let ids = |values: &[serde_json::Value]| {
             let mut ledger = Ledger::default();

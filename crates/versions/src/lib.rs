@@ -58,7 +58,7 @@ pub use repeat::repeated;
 pub use runs::{RunDifference, runs};
 pub use witness::Witness;
 
-use conformant_rulebook::{Compatibility, Rulebook, event_version};
+use conformant_rulebook::{Compatibility, Rulebook};
 use ledger::Ledger;
 use serde::Serialize;
 use serde_json::Value;
@@ -177,10 +177,7 @@ pub fn kind_named(rulebook: &Rulebook, name: &str) -> Result<String, CompareErro
 /// The name of an event; `events/` may precede it.
 pub fn event_named(rulebook: &Rulebook, name: &str) -> Result<String, EventError> {
     let bare = name.strip_prefix("events/").unwrap_or(name);
-    let known = rulebook.kinds.keys();
-    let known: BTreeSet<&str> = known
-        .filter_map(|kind| event_version(kind).map(|(event, _)| event))
-        .collect();
+    let known = compat::events_of(rulebook);
     if known.contains(bare) {
         return Ok(bare.to_owned());
     }

@@ -47,7 +47,7 @@ pub(super) fn is_control(target: &str) -> bool {
 }
 
 /// True for names that always mean this machine.
-fn is_of_this_machine(host: &str) -> bool {
+pub(super) fn is_of_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
@@ -103,6 +103,8 @@ mod tests {
         for host in [
             "rebound.example:4010",
             "10.0.0.1:4010",
+            "0.0.0.0",
+            "127.0.0.1.example.org",
             "",
             "localhost.evil.example",
         ] {

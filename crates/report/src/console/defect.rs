@@ -58,7 +58,7 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], lines_max: usize, look:
     out.extend(rest[..shown].iter().map(String::as_str));
     if shown < rest.len() {
         let more = view::count(rest.len() - shown, "more defect");
-        out.push_str(&format!("… {more} in the reports (see all: `--verbose`)\n"));
+        out += &format!("… {more} in the reports (see all: `--verbose`)\n");
     }
     out
 }
@@ -136,9 +136,7 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
     }
     if shown < others.len() {
         let more = view::count(others.len() - shown, "more rule");
-        out.push_str(&format!(
-            "    … {more} in the reports (see all: `--verbose`)\n"
-        ));
+        out += &format!("    … {more} in the reports (see all: `--verbose`)\n");
     }
     out
 }
@@ -156,10 +154,10 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
         out += &wrapped(says, "  ", 2, look.width);
     }
     let origin = broken.origin();
-    out.push_str(&format!(
+    out += &format!(
         "  {} ({origin})\n",
         Paint::Bold.on(&look.linked(broken.id), look)
-    ));
+    );
     if let Some(first) = broken.findings.first() {
         // The lines `expected` and `actual` say the same.
         let says_both = [("expected", "got"), ("sent", "came back as")]
@@ -371,7 +369,7 @@ fn diff(diff: &str, look: &Look) -> String {
             _ if look.is_verbose() => line.to_owned(),
             _ => cut(line, look.width.max(60) - 4),
         };
-        out.push_str(&format!("    {painted}\n"));
+        out += &format!("    {painted}\n");
     }
     out + &left_out(skipped + left)
 }

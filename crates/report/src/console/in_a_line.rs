@@ -32,14 +32,12 @@ pub(super) fn elsewhere(broken: &Broken, look: &Look) -> String {
             false => look.width.max(60) - 12,
         };
         let line = also_line(&count, (alike[0], first), columns);
-        out.push_str(&format!("  {label:<9} {line}\n"));
+        out += &format!("  {label:<9} {line}\n");
     }
     let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
     if left > 0 {
         let more = view::count(left, "more finding");
-        out.push_str(&format!(
-            "            … {more} of this rule in the reports\n"
-        ));
+        out += &format!("            … {more} of this rule in the reports\n");
     }
     out
 }

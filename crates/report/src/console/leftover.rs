@@ -52,11 +52,11 @@ pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> Stri
     }
     if shown < groups.len() {
         let rules: usize = groups[shown..].iter().map(|(_, ids)| ids.len()).sum();
-        out.push_str(&format!(
+        out += &format!(
             "  … {} for {} more reasons\n",
             view::count(rules, "rule"),
             groups.len() - shown
-        ));
+        );
     }
     out
 }
@@ -169,10 +169,7 @@ pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
     }
     let more = sample.blind.len() - shown + sample.more;
     if more > 0 {
-        out.push_str(&format!(
-            "  … {} in the reports\n",
-            view::count(more, "more place")
-        ));
+        out += &format!("  … {} in the reports\n", view::count(more, "more place"));
     }
     out
 }
@@ -190,10 +187,7 @@ pub(super) fn waived(record: &RunRecord, look: &Look) -> String {
         out += &wrapped(&line, "  ", 4, look.width);
     }
     if shown < groups.len() {
-        out.push_str(&format!(
-            "  … {}\n",
-            view::count(groups.len() - shown, "more rule")
-        ));
+        out += &format!("  … {}\n", view::count(groups.len() - shown, "more rule"));
     }
     out
 }
@@ -208,19 +202,16 @@ pub(super) fn flaky(record: &RunRecord, look: &Look) -> String {
         .collect();
     for result in flaky.iter().take(FLAKY_MAX) {
         let word = Paint::Yellow.on("FLAKY", look);
-        out.push_str(&format!(
+        out += &format!(
             "\n{word} {}: passes now but failed in an earlier identical run\n",
             result.id
-        ));
+        );
         for failure in result.failed_before.iter().take(FLAKY_FINDINGS_MAX) {
             out += &wrapped(&text::excerpt(failure, 200), "  ", 4, look.width);
         }
     }
     if flaky.len() > FLAKY_MAX {
-        out.push_str(&format!(
-            "… {} more such scenarios\n",
-            flaky.len() - FLAKY_MAX
-        ));
+        out += &format!("… {} more such scenarios\n", flaky.len() - FLAKY_MAX);
     }
     out
 }

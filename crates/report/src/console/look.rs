@@ -127,7 +127,7 @@ pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> St
         for (at, word) in words.split(' ').enumerate() {
             let length = word.chars().count();
             if at > 0 && column + 1 + length > width && length > 0 {
-                out.push_str(&format!("\n{margin}{:hang$}", ""));
+                out += &format!("\n{margin}{:hang$}", "");
                 column = margin.len() + hang;
             } else if at > 0 {
                 out.push(' ');

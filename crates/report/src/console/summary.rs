@@ -106,14 +106,14 @@ fn services(record: &RunRecord, look: &Look) -> String {
         } else {
             warned
         };
-        out.push_str(&format!(
+        out += &format!(
             "{:<8} {:>7}  {broken}  {warned}  {:>11}  {} of {} pass\n",
             tally.name,
             tally[State::Passed],
             tally.undecided(),
             tally.scenarios_passed,
             tally.scenarios
-        ));
+        );
     }
     out
 }
@@ -135,7 +135,7 @@ fn first_defects(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     if cards.len() > FIRST_MAX {
         let more = view::count(cards.len() - FIRST_MAX, "more defect");
-        out.push_str(&format!("  … {more} in the reports\n"));
+        out += &format!("  … {more} in the reports\n");
     }
     out
 }
@@ -222,7 +222,7 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         None if is_run(record) && needs_doctor(record) => doctor(record),
         None => return out,
     };
-    out.push_str(&format!("next: {next}\n"));
+    out += &format!("next: {next}\n");
     out
 }
 

@@ -15,6 +15,7 @@ pub use page::versions_page;
 
 use super::texts::escaped;
 use conformant_record::{Repeats, RunRecord};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of the table of differing rules.
@@ -23,7 +24,7 @@ const DIFFERING_MAX: usize = 200;
 /// Scenarios by service and optional feature.
 pub type FeatureScenarios = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Matrix {
     columns: Vec<Column>,
     services: Vec<ServiceRows>,
@@ -37,7 +38,7 @@ pub struct Matrix {
 }
 
 /// One implementation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Column {
     name: String,
     /// The result of the run in words.
@@ -47,7 +48,7 @@ struct Column {
 }
 
 /// The rows of one service.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct ServiceRows {
     name: String,
     cells: Vec<Cell>,
@@ -55,21 +56,22 @@ struct ServiceRows {
     groups: Vec<Row>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Row {
     name: String,
     cells: Vec<Cell>,
 }
 
 /// The result of one implementation in one row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Cell {
     state: State,
     text: String,
 }
 
-/// The kind of result in a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of result in a cell; the class in the style sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 enum State {
     Pass,
     Fail,

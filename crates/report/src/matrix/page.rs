@@ -1,8 +1,9 @@
 //! Tables as pages without a script: implementations, and versions of an event.
 
-use super::{Cell, Column, Matrix, Row, ServiceRows, State};
+use super::Matrix;
 use crate::html::hash;
 use conformant_base::page::STYLE;
+use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
 const LAYOUT: &str = include_str!("layout.html");
@@ -14,11 +15,8 @@ const STYLE_OF_TABLES: &str = ".m { overflow-x: auto; } .m th[scope=row] { color
 pub(super) fn render(matrix: &Matrix) -> String {
     let context = context! {
         title => matrix.title(),
-        differing => values(&matrix.differing, row),
         differing_note => matrix.differing_note(),
-        notes => matrix.notes.clone(),
-        columns => values(&matrix.columns, column),
-        services => values(&matrix.services, service),
+        ..Serde(matrix)
     };
     fill(PAGE, context)
 }
@@ -30,14 +28,14 @@ pub fn versions_page(
     readers: &[(&str, Vec<bool>)],
     reasons: &[String],
 ) -> String {
-    let row = |(name, cells): &(&str, Vec<bool>)| {
-        context! { name => (*name).to_owned(), cells => cells.clone() }
-    };
+    let rows = readers
+        .iter()
+        .map(|(name, cells)| context! { name => *name, cells => cells.clone() });
     let context = context! {
         title => format!("Versions of {event}"),
-        event => event.to_owned(),
+        event,
         versions => versions.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>(),
-        rows => values(readers, row),
+        rows => rows.collect::<Vec<_>>(),
         reasons => reasons.to_vec(),
     };
     fill(PAGE_OF_VERSIONS, context)
@@ -58,44 +56,4 @@ fn fill(page: &str, content: Value) -> String {
     template
         .render(context)
         .expect("the template uses only what it is given")
-}
-
-fn values<T>(items: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {
-    items.iter().map(value).collect()
-}
-
-fn column(column: &Column) -> Value {
-    context! {
-        name => column.name.clone(),
-        verdict => column.verdict.clone(),
-        state => class(column.state),
-        facts => column.facts.clone(),
-    }
-}
-
-fn service(service: &ServiceRows) -> Value {
-    context! {
-        name => service.name.clone(),
-        cells => values(&service.cells, cell),
-        features => values(&service.features, row),
-        groups => values(&service.groups, row),
-    }
-}
-
-fn row(row: &Row) -> Value {
-    context! { name => row.name.clone(), cells => values(&row.cells, cell) }
-}
-
-fn cell(cell: &Cell) -> Value {
-    context! { state => class(cell.state), text => cell.text.clone() }
-}
-
-/// The class in the style sheet.
-const fn class(state: State) -> &'static str {
-    match state {
-        State::Pass => "pass",
-        State::Fail => "fail",
-        State::Warn => "warn",
-        State::NotJudged => "not-judged",
-    }
 }
