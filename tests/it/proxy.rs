@@ -206,7 +206,7 @@ fn an_upstream_that_answers_as_no_service_does_is_not_passed_by_its_clients() {
         assert!(last.contains(&format!(": status {status} (1);")), "{err}");
         assert!(!out.contains("passed"), "{out}");
     }
-    // An answer of another service is no such sign, but says nothing of this one either.
+    // An answer of another service shows no wrong address, but says nothing of this one either.
     let folder = Folder::new();
     let served = Served::start(&folder, &[]);
     let upstream = format!("flow={}/flwo", served.url);
