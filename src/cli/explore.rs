@@ -51,6 +51,9 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         .redact(&target_text(&config, args.reference))
         .into_owned();
     print(&format!("target: {}\n", text::escape_line(&target)));
+    if !run::has_target(&args.services, &config) {
+        return Ok(Exit::NothingJudged);
+    }
     let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
     if !headlines.is_empty() {
         let help = "`conformant doctor` checks every target";

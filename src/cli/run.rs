@@ -3,6 +3,8 @@
 mod notes;
 mod selection;
 
+pub(super) use selection::has_target;
+
 use super::args::{Prove, RunArgs};
 use super::claims::Claims;
 use super::config::{self, Config, Reading};

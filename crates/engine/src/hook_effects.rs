@@ -11,7 +11,7 @@ use conformant_record::{Finding, HOOK_WITHOUT_EFFECT};
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::{Action, Operation, Rulebook};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of findings: about a state that time changes, the state after a hook, and an item that a list lacks.
 const UNTIMELY: &str = "untimely";
@@ -126,14 +126,14 @@ pub(super) fn name_cause(
     }
 }
 
-fn cause<'e>(
+fn cause(
     rulebook: &Rulebook,
-    evidence: &'e Evidence,
+    evidence: &Evidence,
     is_clock_unseen: bool,
     finding: &Finding,
-) -> Option<&'e str> {
+) -> Option<String> {
     if finding.kind == UNTIMELY {
-        return is_clock_unseen.then_some(ADVANCE_CLOCK);
+        return is_clock_unseen.then(|| ADVANCE_CLOCK.to_owned());
     }
     let index = finding.exchange.checked_sub(1);
     let exchange = index.and_then(|index| evidence.exchanges.get(index));
@@ -142,8 +142,14 @@ fn cause<'e>(
         Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => false,
     });
     let until = until.unwrap_or(evidence.events.len());
-    if finding.pointer == "/count" && exchange.is_none() && finding.actual == "0" {
-        return last_cause(rulebook, evidence, finding.step);
+    if finding.pointer == "/count" && exchange.is_none() {
+        return match finding.actual == "0" {
+            true => last_cause(rulebook, evidence, finding.step).map(str::to_owned),
+            false if finding.expected.starts_with("at least ") => {
+                some_cause(rulebook, evidence, finding.step)
+            }
+            false => None,
+        };
     }
     let mut before: Vec<(usize, &HookCall)> = calls(evidence).collect();
     before.retain(|(event, _)| *event < until);
@@ -157,7 +163,7 @@ fn cause<'e>(
         };
         is_awaited || results(call).any(|key| lacks(key) || is_unknown(key))
     });
-    named.map(|call| call.name.as_str())
+    named.map(|call| call.name.clone())
 }
 
 /// The hook whose effect should have caused a callback: the last action before the step that waits for it.
@@ -175,6 +181,19 @@ fn last_cause<'e>(rulebook: &Rulebook, evidence: &'e Evidence, step: usize) -> O
         }
         Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => None,
     })?
+}
+
+/// The hooks whose effects should have caused callbacks of which some came: all before the step that waits for them.
+fn some_cause(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<String> {
+    let called = calls(evidence)
+        .map(|(_, call)| call)
+        .filter(|call| call.step < step);
+    let changing = called.filter(|call| {
+        let hook = rulebook.index.hook(&call.name);
+        hook.is_some_and(|hook| !hook.effects.is_empty())
+    });
+    let names: BTreeSet<&str> = changing.map(|call| call.name.as_str()).collect();
+    (!names.is_empty()).then(|| Vec::from_iter(names).join(" or "))
 }
 
 /// The hooks that succeeded, with the indexes of their events.
@@ -308,20 +327,32 @@ mod tests {
             cause(shared(), &evidence, is_unseen, &finding)
         };
         assert_eq!(
-            cause_of(UNTIMELY, "expired", "pending", true),
+            cause_of(UNTIMELY, "expired", "pending", true).as_deref(),
             Some(ADVANCE_CLOCK)
         );
         assert_eq!(cause_of(UNTIMELY, "expired", "pending", false), None);
         let after = "\"approved\" after approve_request";
         assert_eq!(
-            cause_of(STATE, after, "\"pending\"", false),
+            cause_of(STATE, after, "\"pending\"", false).as_deref(),
             Some("approve_request")
         );
         let listed = format!("{sid} in the list");
         assert_eq!(
-            cause_of(NOT_LISTED, &listed, "a list without it", false),
+            cause_of(NOT_LISTED, &listed, "a list without it", false).as_deref(),
             Some("create_flow")
         );
         assert_eq!(cause_of(STATE, "\"approved\"", "\"pending\"", false), None);
+        let of_count = |actual: &str| {
+            let finding = Finding {
+                pointer: "/count".to_owned(),
+                expected: "at least 6".to_owned(),
+                actual: actual.to_owned(),
+                step: 2,
+                ..Finding::default()
+            };
+            cause(shared(), &evidence, false, &finding)
+        };
+        let either = Some("approve_request or create_flow");
+        assert_eq!(of_count("3").as_deref(), either);
     }
 }

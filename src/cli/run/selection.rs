@@ -30,7 +30,7 @@ pub(super) fn select<'a>(
         }
     }
     check_filters(rulebook, &selection)?;
-    if !has_target(args, config) {
+    if !has_target(&args.services, config) {
         return Ok(None);
     }
     let mut planned = plan::plan(rulebook, &selection, args.shuffle.then_some(seed));
@@ -178,12 +178,12 @@ fn check_filters(rulebook: &Rulebook, selection: &Selection) -> Result<(), Failu
 }
 
 /// Names the services of `--service` that have no target although others have one. False if none is left.
-fn has_target(args: &RunArgs, config: &Config) -> bool {
+pub(in crate::cli) fn has_target(services: &[String], config: &Config) -> bool {
     let targets = &config.settings.targets;
     let has_none = |service: &&String| {
         config.settings.index.is_target(service) && !targets.contains_key(*service)
     };
-    let (without, with): (Vec<&String>, Vec<&String>) = args.services.iter().partition(has_none);
+    let (without, with): (Vec<&String>, Vec<&String>) = services.iter().partition(has_none);
     if targets.is_empty() || without.is_empty() {
         return true;
     }
