@@ -60,7 +60,7 @@ impl Vacuity {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Empty => "the list was empty",
+            Self::Empty => "no item of the list was read",
             Self::NothingDue => "nothing had to be in the list",
             Self::Absent => "the field was absent",
             Self::Alone => "there were no two values to compare",

@@ -609,7 +609,7 @@ const STOPPED_BEFORE: &str = "not exercised: ";
 pub fn lacks_evidence(reason: &str) -> bool {
     reason == NOT_EXERCISED
         || reason.ends_with("is undefined: no earlier answer contains it")
-        || reason == "no evidence to decide: the list was empty"
+        || reason == "no evidence to decide: no item of the list was read"
 }
 
 /// The end of a message that an action of people explains which did not happen.

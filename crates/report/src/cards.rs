@@ -456,7 +456,7 @@ mod tests {
             ("flow/x/y", undefined, Some(1)),
             (
                 "flow/x/y",
-                "no evidence to decide: the list was empty",
+                "no evidence to decide: no item of the list was read",
                 Some(1),
             ),
             ("flow/x/y", "configure the hook reset", None),
