@@ -7,7 +7,7 @@ use super::provision::{shows_key, whole_list};
 use super::session::Session;
 use conformant_base::clock::Timestamp;
 use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall, Outcome};
-use conformant_record::{Finding, HOOK_WITHOUT_EFFECT};
+use conformant_record::Finding;
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::{Action, Operation, Rulebook};
 use serde_json::Value;
@@ -122,7 +122,7 @@ pub(super) fn name_cause(
     finding: &mut Finding,
 ) {
     if let Some(name) = cause(rulebook, evidence, is_clock_unseen, finding) {
-        finding.message += &format!(" (or the hook {name}{HOOK_WITHOUT_EFFECT}");
+        finding.message += &format!(" (or the hook {name} had no effect)");
     }
 }
 

@@ -612,9 +612,6 @@ pub fn lacks_evidence(reason: &str) -> bool {
         || reason == "no evidence to decide: no item of the list was read"
 }
 
-/// The end of a message that an action of people explains which did not happen.
-pub const HOOK_WITHOUT_EFFECT: &str = " had no effect)";
-
 /// Stands for the built-in reference instead of a base URL.
 pub const REFERENCE: &str = "reference";
 

@@ -11,8 +11,8 @@ use crate::cards::{self, Card};
 use crate::invocation;
 use crate::tally::{self, State};
 use crate::texts::escaped;
-use crate::view::{self, Effect};
-use conformant_record::{HOOK_WITHOUT_EFFECT, PayloadOrigin, RunRecord};
+use crate::view;
+use conformant_record::{PayloadOrigin, RunRecord};
 
 /// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
 const LINES_MAX: usize = 350;
@@ -207,7 +207,6 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         out += &wrapped(&line, "", 4, look.width);
     }
     let next = match cards.first().and_then(|card| card.rules.first()) {
-        Some(_) if may_be_hooks(record, cards) => format!("{} --probe", doctor(record)),
         Some(rule) => format!("conformant explain {}", rule.id),
         None if view::stale_waivers(record).next().is_some() => {
             let first = view::stale_waivers(record).next().unwrap_or_default();
@@ -224,16 +223,6 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     };
     out += &format!("next: {next}\n");
     out
-}
-
-/// Whether a hook without effect would explain every defect that fails the run.
-fn may_be_hooks(record: &RunRecord, cards: &[Card]) -> bool {
-    let mut failing = cards.iter().filter(|card| card.effect == Effect::Fails);
-    let is_by_hook = |card: &Card| {
-        let first = card.first();
-        first.is_some_and(|finding| finding.message.ends_with(HOOK_WITHOUT_EFFECT))
-    };
-    is_run(record) && failing.clone().next().is_some() && failing.all(is_by_hook)
 }
 
 /// Whether a filter left out what the run had to judge.
