@@ -460,12 +460,16 @@ fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
     );
 }
 
-/// One needs a registration token, one a callback receiver.
+/// One needs a registration token, one a callback receiver, and one the time of an earlier response.
 #[test]
 fn a_defect_that_requests_cannot_express_is_a_script_that_runs_its_scenario() {
     let rows = vec![
         ("auth/token-good-refused", "auth/accounts/registration"),
         ("chat/webhook-silent", "chat/callbacks/after-an-update"),
+        (
+            "flow/later-page-forgets-filters",
+            "flow/date-filters/on-later-pages",
+        ),
     ];
     for (fault, filter) in one_in(2, rows) {
         let folder = Folder::new();
