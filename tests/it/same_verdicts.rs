@@ -72,9 +72,15 @@ fn assert_same(one: &str, other: &str, what: &str) {
         .enumerate()
         .find(|(_, (a, b))| a != b);
     if let Some((line, (a, b))) = differing {
+        let before: Vec<&str> = one
+            .lines()
+            .take(line)
+            .skip(line.saturating_sub(15))
+            .collect();
         panic!(
-            "{what}: the records part at line {}:\n  {a}\n  {b}",
-            line + 1
+            "{what}: the records part at line {}:\n{}\n- {a}\n+ {b}",
+            line + 1,
+            before.join("\n")
         );
     }
     assert_eq!(one.len(), other.len(), "{what}: one record goes on");
