@@ -150,7 +150,10 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         let path = path.unwrap_or_default();
         Failure::Usage(format!("{path}{error}"))
     })?;
-    conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
+    // Records of files have no defects: their findings are grouped when they are shown.
+    if parts.iter().any(|part| !part.defects.is_empty()) {
+        conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
+    }
     let unjudged = claims.judge(&mut whole);
     let demands = demands(args.demands, args.output.strict, &whole);
     let (exit, reasons) = conclude(&mut whole, demands, &unjudged, false);
