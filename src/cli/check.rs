@@ -313,6 +313,11 @@ fn note_incomplete(record: &mut RunRecord, counts: Counts, unread: usize) {
             "a line cannot be read",
             "lines cannot be read",
         ),
+        (
+            counts.unrecorded,
+            "a response was not recorded with its body",
+            "responses were not recorded with their bodies",
+        ),
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts: Vec<String> = parts

@@ -109,10 +109,16 @@ fn a_recording_passes_no_service_by_its_requests() {
     here.write("broken.har", recorded(500, Some("broken")));
     here.write("empty.har", recorded(200, None));
     let nothing = "nothing judged of the service (exit 4): requests of clients keep 1 rule";
-    for file in ["broken.har", "empty.har"] {
-        let (out, _) = here.run(4, &format!("check {file} --as har"));
+    for (file, is_complete) in [("broken.har", true), ("empty.har", false)] {
+        let (out, _) = here.run(4, &format!("check {file} --as har --report json=r.json"));
         assert!(out.contains(nothing), "{out}");
+        let record: serde_json::Value = here.json("r.json");
+        assert_eq!(record["complete"], is_complete);
+        let lacks = out.contains("a response was not recorded with its body");
+        assert_eq!(lacks, !is_complete, "{out}");
     }
+    // A request does not need its response.
+    here.run(0, "check empty.har --as har --judge requests --strict");
     let line = "check broken.har --as har --judge requests --report json=r.json";
     let (out, _) = here.run(0, line);
     let all = "passed: 1 rule judged, all about requests of clients";
@@ -121,4 +127,29 @@ fn a_recording_passes_no_service_by_its_requests() {
     let (_, err) = here.run(2, "check empty.har --as har --strict");
     let lacking = "the recording lacks the response or its body in 1 of 1 exchange";
     assert!(err.contains(lacking), "{err}");
+}
+
+#[test]
+fn records_of_files_are_merged_as_one_check_reads_them() {
+    let here = Folder::new();
+    here.write("a.ndjson", "{\"attempt\":1}\n");
+    here.write("b.ndjson", "{\"attempt\":\"1\",\"tags\":3}\n");
+    let verdict = |line: &str| {
+        let (out, _) = here.run(1, line);
+        let verdict = out
+            .lines()
+            .find(|line| line.starts_with("not conformant: "));
+        verdict.expect("a verdict").to_owned()
+    };
+    for file in ["a", "b"] {
+        let kind = "--as events/MessageSent/4";
+        verdict(&format!(
+            "check {file}.ndjson {kind} --report json={file}.json"
+        ));
+    }
+    let whole = verdict("check a.ndjson b.ndjson --as events/MessageSent/4");
+    let merged = verdict("merge a.json b.json --report json=m.json");
+    assert_eq!(merged, whole);
+    let record: serde_json::Value = here.json("m.json");
+    assert_eq!(record["defects"].as_array().map_or(0, Vec::len), 0);
 }

@@ -100,7 +100,7 @@ fn conclusion(
     let is_of_service = |rule: &RuleResult| rule.subject == Subject::Service && is_judged(rule);
     if demands.of_service && !record.rules.iter().any(is_of_service) {
         reasons.push(
-            "nothing was judged of the service, only requests of clients: no response was a document of a documented operation"
+            "nothing was judged of the service, only requests of clients: no rule applies to a response"
                 .to_owned(),
         );
         return Conclusion::NothingJudged;

@@ -146,7 +146,7 @@ pub fn visit_leaves<'a>(value: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)
     below(&mut String::with_capacity(POINTER_BYTES), value, visit);
 }
 
-/// Sets the value at a pointer; a missing member is added to its object. False if there is no such place.
+/// Sets the value at a pointer; a missing member is added to its object. Returns false if the place does not exist.
 pub fn set(document: &mut Value, pointer: &str, value: Value) -> bool {
     if let Some(slot) = document.pointer_mut(pointer) {
         *slot = value;

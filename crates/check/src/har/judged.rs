@@ -25,7 +25,7 @@ pub(crate) struct Judged {
     pub(crate) judgment: Judgment,
     /// Judged entries.
     pub(crate) exchanges: usize,
-    /// Judged entries whose response or body was not recorded.
+    /// Judged entries whose response or body was not recorded, if responses are judged.
     pub(crate) unrecorded: usize,
     /// Entries without an operation.
     pub(crate) foreign: usize,
@@ -107,7 +107,8 @@ impl File<'_> {
             Ok(Some(Taken::Exchange(exchange))) => {
                 self.judged.exchanges += 1;
                 let exchange = *exchange;
-                let is_unrecorded = matches!(exchange.outcome, Outcome::Fault { .. });
+                let is_unrecorded = self.one.surroundings.sides.has_responses()
+                    && matches!(exchange.outcome, Outcome::Fault { .. });
                 self.judged.unrecorded += usize::from(is_unrecorded);
                 let client = self.one.client(&exchange, Completeness::Cleaned);
                 self.judged.judgment.merge(client);
