@@ -8,7 +8,7 @@ use super::signals::Signals;
 use super::traffic::Watch;
 use super::{Done, Exit, Failure, config, load, print, reports_of};
 use conformant_base::{clock, text};
-use conformant_check::{Inline, Passed, Surroundings};
+use conformant_check::{Inline, Passed, Sides, Surroundings};
 use conformant_judge::evidence::Span;
 use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Misdirected, ServerSettings};
 use conformant_rulebook::service::ServiceIndex;
@@ -89,7 +89,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     let misdirected = gateway.misdirected();
     drop(gateway);
     watch.finish(&reports, &args.output, |exit| {
-        let (exit, errors) = upstreams_seen.concluded(exit);
+        let (exit, errors) = upstreams_seen.concluded(exit, surroundings.sides);
         (
             exit,
             errors,
@@ -146,8 +146,9 @@ impl Seen {
         }
     }
 
-    /// Reports upstreams that were never reached or answered nothing but 401 and 403: they decide, as in a run.
-    fn concluded(&self, exit: Exit) -> (Exit, Vec<String>) {
+    /// Reports upstreams that were never reached, or answered nothing but 401 and 403: they decide, as in a run. So does one
+    /// that answers as no service does, if responses are judged.
+    fn concluded(&self, exit: Exit, sides: Sides) -> (Exit, Vec<String>) {
         let (mut concluded, mut lines) = (exit, Vec::new());
         for (origin, answers) in &self.0 {
             if answers.unreachable == answers.all {
@@ -158,7 +159,9 @@ impl Seen {
                     "{origin} answered nothing but 401 and 403: the clients of the proxy need credentials that it accepts"
                 ));
                 concluded = Exit::Trouble;
-            } else if answers.useless.values().sum::<usize>() == answers.all {
+            } else if sides.has_responses()
+                && answers.useless.values().sum::<usize>() == answers.all
+            {
                 let statuses = answers.useless.iter();
                 let statuses = statuses.map(|(status, count)| format!("{status} ({count})"));
                 lines.push(format!(

@@ -102,9 +102,19 @@ fn an_unreachable_target_is_an_infrastructure_error() {
 
 /// Sends requests without a body through a proxy that ends after the last one; returns exit code, output, errors and record.
 fn proxied(upstream: &str, requests: &[(&str, &str)]) -> (Option<i32>, String, String, Value) {
+    proxied_with(upstream, requests, "both")
+}
+
+/// As `proxied`, judging this side.
+fn proxied_with(
+    upstream: &str,
+    requests: &[(&str, &str)],
+    side: &str,
+) -> (Option<i32>, String, String, Value) {
     let folder = Folder::with_limits();
     let mut command = conformant(&folder);
     command.args(["proxy", "--upstream", upstream, "--for", "20s"]);
+    command.args(["--judge", side]);
     // Those that the proxy answers itself do not count.
     let forwarded = requests
         .iter()
@@ -205,6 +215,8 @@ fn an_upstream_that_answers_as_no_service_does_is_not_passed_by_its_clients() {
         assert_eq!(exit, Some(3), "{status}: {out}{err}");
         assert!(last.contains(&format!(": status {status} (1);")), "{err}");
         assert!(!out.contains("passed"), "{out}");
+        let (exit, out, err, _) = proxied_with(&upstream, &requests, "requests");
+        assert_eq!(exit, Some(0), "{status}: {out}{err}");
     }
     // An answer of another service shows no wrong address, but says nothing of this one either.
     let folder = Folder::new();
