@@ -143,13 +143,8 @@ fn cause(
     });
     let until = until.unwrap_or(evidence.events.len());
     if finding.pointer == "/count" && exchange.is_none() {
-        return match finding.actual == "0" {
-            true => last_cause(rulebook, evidence, finding.step).map(str::to_owned),
-            false if finding.expected.starts_with("at least ") => {
-                some_cause(rulebook, evidence, finding.step)
-            }
-            false => None,
-        };
+        let are_too_few = finding.actual == "0" || finding.expected.starts_with("at least ");
+        return are_too_few.then(|| causes(rulebook, evidence, finding.step))?;
     }
     let mut before: Vec<(usize, &HookCall)> = calls(evidence).collect();
     before.retain(|(event, _)| *event < until);
@@ -166,33 +161,27 @@ fn cause(
     named.map(|call| call.name.clone())
 }
 
-/// The hook whose effect should have caused a callback: the last action before the step that waits for it.
-fn last_cause<'e>(rulebook: &Rulebook, evidence: &'e Evidence, step: usize) -> Option<&'e str> {
-    let mut events = evidence.events.iter().rev();
-    events.find_map(|event| match event {
-        Event::Hook(call) if call.step < step => {
-            let hook = rulebook.index.hook(&call.name)?;
-            (!hook.effects.is_empty()).then_some(Some(call.name.as_str()))
-        }
+/// The hooks whose effects should have caused callbacks: the actions since the last write before the step that waits for
+/// them.
+fn causes(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<String> {
+    let is_write = |event: &&Event| match event {
         Event::Exchange(index) => {
-            let exchange = evidence.exchanges.get(*index)?;
-            let is_write = exchange.step < step && exchange.request.method != "GET";
-            is_write.then_some(None)
+            let exchange = &evidence.exchanges[*index];
+            exchange.step < step && exchange.request.method != "GET"
         }
-        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    })?
-}
-
-/// The hooks whose effects should have caused callbacks of which some came: all before the step that waits for them.
-fn some_cause(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<String> {
-    let called = calls(evidence)
-        .map(|(_, call)| call)
-        .filter(|call| call.step < step);
-    let changing = called.filter(|call| {
-        let hook = rulebook.index.hook(&call.name);
-        hook.is_some_and(|hook| !hook.effects.is_empty())
-    });
-    let names: BTreeSet<&str> = changing.map(|call| call.name.as_str()).collect();
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => false,
+    };
+    let since = evidence.events.iter().rev().take_while(|e| !is_write(e));
+    let names: BTreeSet<&str> = since
+        .filter_map(|event| match event {
+            Event::Hook(call) if call.step < step => Some(call.name.as_str()),
+            Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+        })
+        .filter(|name| {
+            let hook = rulebook.index.hook(name);
+            hook.is_some_and(|hook| !hook.effects.is_empty())
+        })
+        .collect();
     (!names.is_empty()).then(|| Vec::from_iter(names).join(" or "))
 }
 
@@ -342,17 +331,30 @@ mod tests {
             Some("create_flow")
         );
         assert_eq!(cause_of(STATE, "\"approved\"", "\"pending\"", false), None);
-        let of_count = |actual: &str| {
+    }
+
+    #[test]
+    fn missing_callbacks_name_the_hooks_since_the_last_write() {
+        let mut evidence = Evidence::default();
+        called(&mut evidence, "deny_request", json!({}), json!({}));
+        created(&mut evidence, "2026-01-01T00:00:00Z");
+        called(&mut evidence, "scan_registration", json!({}), json!({}));
+        called(&mut evidence, "approve_request", json!({}), json!({}));
+        let hooks = Some("approve_request or scan_registration");
+        for (expected, actual, hooks) in [
+            ("at least 1", "0", hooks),
+            ("at least 6", "3", hooks),
+            ("at most 1", "2", None),
+        ] {
             let finding = Finding {
                 pointer: "/count".to_owned(),
-                expected: "at least 6".to_owned(),
+                expected: expected.to_owned(),
                 actual: actual.to_owned(),
                 step: 2,
                 ..Finding::default()
             };
-            cause(shared(), &evidence, false, &finding)
-        };
-        let either = Some("approve_request or create_flow");
-        assert_eq!(of_count("3").as_deref(), either);
+            let cause = cause(shared(), &evidence, false, &finding);
+            assert_eq!(cause.as_deref(), hooks, "{actual}");
+        }
     }
 }

@@ -132,6 +132,8 @@ fn callback_count(finding: &Finding) -> Option<String> {
     let first =
         remark("(first attempt: got ").map(|count| format!(" ({count} in a first attempt)"));
     let first = first.unwrap_or_default();
+    let hook = remark("(or the hook ").map(|cause| format!(" (or the hook {cause})"));
+    let hook = hook.unwrap_or_default();
     let came = match finding.actual.as_str() {
         "0" => "no callback".to_owned(),
         "1" => "1 callback".to_owned(),
@@ -139,7 +141,7 @@ fn callback_count(finding: &Finding) -> Option<String> {
     };
     let waited = waited.unwrap_or_default();
     Some(format!(
-        "{came} came{waited}{first}, expected {}",
+        "{came} came{waited}{first}, expected {}{hook}",
         finding.expected
     ))
 }
@@ -583,6 +585,16 @@ mod tests {
                 ["", "/count", "bound"],
                 ["at least 1", "0", "/count: {both} (waited 30s)"],
                 "no callback came within 30s, expected at least 1",
+            ),
+            (
+                "chat/callback",
+                ["", "/count", "bound"],
+                [
+                    "at least 6",
+                    "3",
+                    "/count: {both} (waited 30s) (or the hook a or b had no effect)",
+                ],
+                "3 callbacks came within 30s, expected at least 6 (or the hook a or b had no effect)",
             ),
             (
                 "chat/channels/same-everywhere",
