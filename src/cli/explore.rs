@@ -54,7 +54,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     if !run::has_target(&args.services, &config) {
         return Ok(Exit::NothingJudged);
     }
-    let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
+    let headlines = doctor::Targets::new(&config, &rulebook)?.headlines(&args.services);
     if !headlines.is_empty() {
         let help = "`conformant doctor` checks every target";
         let why = format!("{}; {help}", headlines.join("\nerror: "));

@@ -1,5 +1,6 @@
 //! Exploration: findings as scenarios that reproduce, empty budgets, unwritable folders, failing targets.
 
+use crate::hostile::target::{Target as Broken, send};
 use crate::program::{Folder, Served, conformant, ended, one_in};
 use conformant_base::clock;
 use conformant_engine::session::{OpenError, Session};
@@ -392,5 +393,28 @@ fn exploration_alone_finds_its_share_of_the_named_faults() {
         share + SLACK >= recorded.sample_percent,
         "{share} % of the sample, recorded {} %",
         recorded.sample_percent
+    );
+}
+
+#[test]
+fn only_selected_services_need_a_target_that_serves() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let chat = Broken::answering(|_| send("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"));
+    let flow = format!("explore --target flow={}/flow", served.url);
+    let both = format!("{flow} --target chat={}/chat", chat.origin());
+    let few = "--budget 2 --only-safe --seed 1";
+    let explore = |line: String| {
+        let mut command = folder.command(&line);
+        command.env("CONFORMANT_FLOW_USERNAME", "reference-api-key");
+        command.env("CONFORMANT_FLOW_PASSWORD", "reference-api-secret");
+        ended(&mut command)
+    };
+    let (code, out, err) = explore(format!("{both} --service flow {few}"));
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, _, err) = explore(format!("{flow} --service chat {few}"));
+    assert!(
+        code == 4 && err.contains("chat has no target"),
+        "{code}: {err}"
     );
 }

@@ -56,10 +56,12 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// Each target that cannot be judged, because it is unreachable, rejects the credentials or is at another address.
-    pub(in crate::cli) fn headlines(&self) -> Vec<String> {
+    /// Each selected target that cannot be judged, because it is unreachable, rejects the credentials or is at another
+    /// address. An empty selection is all of them.
+    pub(in crate::cli) fn headlines(&self, selected: &[String]) -> Vec<String> {
         let services = self.config.settings.targets.keys();
         services
+            .filter(|service| selected.is_empty() || selected.contains(service))
             .filter_map(|service| {
                 let access = self.access(service);
                 let closed = headline(service, self.target(service), &access);
@@ -69,15 +71,17 @@ impl<'a> Targets<'a> {
             .collect()
     }
 
-    /// The status which shows that the service serves no request now.
+    /// The status which shows, also at a second request, that the service serves no request now.
     fn unserved(&self, service: &str, access: &Access) -> Option<String> {
-        let Access::Granted { answer, .. } = access else {
-            return None;
+        let failure = |access: &Access| match access {
+            Access::Granted { answer, .. } => Some(answer.status).filter(|s| is_no_service(*s)),
+            Access::Unreachable(_) | Access::Refused(_) => None,
         };
+        failure(access)?;
         let (url, path) = (&self.target(service).url, self.path(service));
-        let status = answer.status;
-        is_no_service(status)
-            .then(|| format!("{service} at {url} serves no request: GET {path} answered {status}"))
+        failure(&self.access(service)).map(|status| {
+            format!("{service} at {url} serves no request: GET {path} answered {status}")
+        })
     }
 
     /// The answer which shows that the address leads elsewhere, if no documented list is there.
