@@ -386,6 +386,7 @@ fn exploration_alone_finds_its_share_of_the_named_faults() {
         targets: Target::all_of_reference(),
         jobs: 2,
         filters: Vec::new(),
+        enough: None,
     };
     let share = selftest.explored_sample();
     assert!(share > 0, "exploration finds nothing any more");

@@ -37,6 +37,7 @@ fn the_kill_matrix_holds() {
         targets,
         jobs,
         filters,
+        enough: Some(&recorded.caught_by),
     };
     let matrix = selftest.run(&|_, _| {});
     assert!(
@@ -140,6 +141,7 @@ fn two_faults_at_once_are_both_reported_and_two_allowed_variations_are_not_flagg
         targets: Target::all_of_reference(),
         jobs: 1,
         filters: Vec::new(),
+        enough: None,
     };
     let count = match (cfg!(debug_assertions), is_campaign()) {
         (true, false) => 4,

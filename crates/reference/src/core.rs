@@ -152,9 +152,11 @@ impl Core {
         sid
     }
 
+    /// Sets the switches. All count as read from then on, so that effects that are off are not tried.
     pub(super) fn switch(&mut self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) {
         self.settings.faults = faults;
         self.settings.variants = variants;
+        self.asked.fill(Cell::new(true));
     }
 
     /// Makes its resources those of another account, with callback ids from this number on.

@@ -5,6 +5,7 @@
 //! - A rule that no fault breaks is dead; one that no mutation of the clean responses breaks is vacuous.
 //! - The comparison of event versions agrees with generated documents.
 
+mod enough;
 mod explored;
 mod known;
 mod known_gaps;
@@ -50,6 +51,9 @@ pub struct Selftest<'a> {
     pub jobs: usize,
     /// Globs of faults and variations; empty for all.
     pub filters: Vec<String>,
+    /// Rules by fault: once they have caught it, the fault is not tried in longer scenarios. `None` tries every fault and
+    /// every variation by itself in every scenario.
+    pub enough: Option<&'a CaughtBy>,
 }
 
 /// One generated fault.

@@ -2,6 +2,7 @@
 //!
 //! Runs with an identical outcome are skipped: see `engine/sessions/replay.rs`.
 
+use super::enough::Due;
 use super::matrix::Row;
 use super::{Selftest, complaint};
 use conformant_base::parallel::parallel_map;
@@ -13,6 +14,10 @@ use conformant_reference::Switch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Number of scenarios after which faults that have been caught are no longer tried. It does not depend on the number of
+/// jobs, so that the result does not either.
+const SCENARIOS_PER_WAVE: usize = 16;
 
 /// Result of one scenario on the clean reference.
 #[derive(Debug)]
@@ -93,6 +98,33 @@ impl Row {
     }
 }
 
+impl Scenes {
+    /// Adds a scenario; returns its index and its conclusion on the clean reference.
+    fn add(&mut self, scene: Scene) -> (usize, Concluded) {
+        let Scene {
+            clean,
+            concluded,
+            came,
+            beside,
+        } = scene;
+        if concluded.result.verdict != Verdict::Pass || !came.findings.is_empty() {
+            let complaint = complaint("clean reference", &concluded);
+            self.unclean.push(complaint);
+        }
+        let tallies = concluded.judgment.tallies.iter();
+        let judged = tallies.filter(|(_, tally)| tally.judged() > 0);
+        self.judged.extend(judged.map(|(rule, _)| rule.clone()));
+        for (switch, other) in beside {
+            let row = self.rows.entry(switch).or_default();
+            row.add_scenario(other.as_ref().unwrap_or(&came));
+            row.differing += usize::from(other.is_some());
+        }
+        let index = clean.index;
+        self.clean.push(clean);
+        (index, concluded)
+    }
+}
+
 impl Selftest<'_> {
     /// Runs all scenarios on the clean reference and with these switches; `tell` receives the number finished.
     pub(super) fn scenes(
@@ -119,43 +151,30 @@ impl Selftest<'_> {
             scenes.rows.insert(switch, row);
         }
         let mut all = Vec::new();
-        let recorded = |index: usize| {
+        let run = |index: usize, due: &Due<'_>| {
             let track = || {
                 let mut tracks = tracks.lock().unwrap_or_else(PoisonError::into_inner);
                 tracks.remove(&planned[index].scenario.id)
             };
-            self.scene(planned, index, &sessions, switches, prover.as_ref(), track)
+            self.scene(planned, index, &sessions, due, prover.as_ref(), track)
         };
         // The shortest first, which mutation testing needs.
         let mut turns: Vec<usize> = (0..count).collect();
         turns.sort_by_key(|&index| planned[index].length());
-        let mut recorded = self.parallel_map(count, |turn| recorded(turns[turn]), tell);
-        recorded.sort_by_key(|scene| scene.clean.index);
-        for scene in recorded {
-            let Scene {
-                clean,
-                concluded,
-                came,
-                beside,
-            } = scene;
-            if concluded.result.verdict != Verdict::Pass || !came.findings.is_empty() {
-                scenes
-                    .unclean
-                    .push(complaint("clean reference", &concluded));
+        let per_wave = self.enough.map_or(count.max(1), |_| SCENARIOS_PER_WAVE);
+        for (wave, turns) in turns.chunks(per_wave).enumerate() {
+            let due = self.due(&scenes.rows);
+            let before = wave * per_wave;
+            let finished = |done: usize| tell(before + done);
+            let run = |turn: usize| run(turns[turn], &due);
+            for scene in self.parallel_map(turns.len(), run, &finished) {
+                all.push(scenes.add(scene));
             }
-            let tallies = concluded.judgment.tallies.iter();
-            let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
-            scenes
-                .judged
-                .extend(of_instances.map(|(rule, _)| rule.clone()));
-            for (switch, other) in beside {
-                let row = scenes.rows.entry(switch).or_default();
-                row.add_scenario(other.as_ref().unwrap_or(&came));
-                row.differing += usize::from(other.is_some());
-            }
-            scenes.clean.push(clean);
-            all.push(concluded);
         }
+        self.try_left_over(&mut scenes, planned);
+        scenes.clean.sort_by_key(|clean| clean.index);
+        all.sort_by_key(|(index, _)| *index);
+        let all = all.into_iter().map(|(_, concluded)| concluded).collect();
         if let Some(prover) = prover {
             let mut record = conformant_engine::record_of(self.rulebook, &sessions, planned, all);
             prover.finish(&mut record);
@@ -169,7 +188,7 @@ impl Selftest<'_> {
         planned: &[Planned<'_>],
         index: usize,
         sessions: &Offline<'_>,
-        switches: &BTreeSet<Switch>,
+        due: &Due<'_>,
         prover: Option<&Prover<'_>>,
         track: impl FnOnce() -> Option<ReplayLog>,
     ) -> Scene {
@@ -181,8 +200,12 @@ impl Selftest<'_> {
         let came = TrialOutcome::of(&concluded);
         let track = Arc::new(track().unwrap_or_default());
         let mut beside = Vec::new();
+        let consulted: Vec<Switch> = track.consulted().collect();
+        let together = due.together(&consulted);
+        let unflagged = self.unflagged_together(one, &recorded, &together);
+        beside.extend(unflagged.iter().map(|&switch| (switch, None)));
         track.compare(
-            |switch| switches.contains(&switch),
+            |switch| due.wants(switch, &concluded) && !unflagged.contains(&switch),
             |switch, differing| {
                 let other = differing.map(|rerun| {
                     let session = sessions.replayed(&one.scenario.id, switch, rerun);
@@ -201,7 +224,7 @@ impl Selftest<'_> {
             exchanges: concluded.exchanges,
             operations: concluded.operations.clone(),
             kinds: concluded.kinds.clone(),
-            consulted: track.consulted().collect(),
+            consulted: consulted.into_iter().collect(),
             recorded: Mutex::new(recorded),
         };
         Scene {
@@ -212,21 +235,27 @@ impl Selftest<'_> {
         }
     }
 
-    /// Runs a scenario again with another switch or mutation.
+    /// Runs a scenario again with a mutation.
     pub(super) fn run_scenario(
         &self,
         clean: &Clean,
         planned: &[Planned<'_>],
         sessions: &Offline<'_>,
     ) -> Concluded {
-        let one = &planned[clean.index];
+        let recorded = clean.recorded.lock();
+        let recorded = recorded.unwrap_or_else(PoisonError::into_inner);
+        self.run_again(&recorded, &planned[clean.index], sessions)
+    }
+
+    pub(super) fn run_again(
+        &self,
+        recorded: &RecordedRun,
+        one: &Planned<'_>,
+        sessions: &Offline<'_>,
+    ) -> Concluded {
         let session = sessions.open(one).expect("an instance in process opens");
-        let recorded = clean
-            .recorded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         let (rulebook, schemas, session) = (self.rulebook, self.schemas, session.as_ref());
-        conformant_engine::conclude_again(rulebook, schemas, one, session, 0, &recorded)
+        conformant_engine::conclude_again(rulebook, schemas, one, session, 0, recorded)
     }
 
     /// Does a number of tasks on all jobs; results are in their order.
@@ -282,8 +311,14 @@ mod tests {
             let sessions = sessions.with_replay_logs(&tracks);
             let track = || tracks.lock().expect("no thread panicked").pop_first();
             let track = || track().map(|(_, track)| track);
-            self.0
-                .scene(&self.1, index, &sessions, switches, None, track)
+            self.0.scene(
+                &self.1,
+                index,
+                &sessions,
+                &Due::all(switches.iter().copied()),
+                None,
+                track,
+            )
         }
     }
 
@@ -296,6 +331,7 @@ mod tests {
             targets: Target::all_of_reference(),
             jobs: 1,
             filters: Vec::new(),
+            enough: None,
         };
         check(&Tried(selftest, plan::all(rulebook)));
     }
@@ -323,6 +359,25 @@ mod tests {
                 }
             }
             assert!(same > 50 && other > 50, "{same} {other}");
+        });
+    }
+
+    #[test]
+    fn switches_that_are_on_together_are_flagged_as_alone() {
+        use conformant_reference::{Fault, Variant};
+        with_all(|tried| {
+            let Tried(selftest, planned) = tried;
+            let mut happy = planned.iter();
+            let index = happy.position(|one| one.scenario.id == "flow/read-flows/happy");
+            let clean = tried.scene(index.unwrap(), &BTreeSet::new()).clean;
+            let recorded = clean.recorded.lock().unwrap();
+            let unflagged = |switches: &[Switch]| {
+                selftest.unflagged_together(&planned[clean.index], &recorded, switches)
+            };
+            let allowed = [Variant::PrettyJson, Variant::ReversedKeys].map(Switch::Variant);
+            let fault = Switch::Fault(Fault::FlowNameNull);
+            assert_eq!(unflagged(&allowed), BTreeSet::from(allowed));
+            assert_eq!(unflagged(&[allowed[0], fault]), BTreeSet::new());
         });
     }
 

@@ -361,6 +361,9 @@ pub struct SelftestArgs {
     /// Try only faults and variations whose id matches; `*` matches any text.
     #[arg(long = "filter", value_name = "GLOB")]
     pub filters: Vec<String>,
+    /// Try each fault in every scenario, not only until the recorded rules have caught it.
+    #[arg(long)]
+    pub every_scenario: bool,
     /// Run N random sequences of requests instead of scenarios, and report the faults that they find.
     #[arg(long, value_name = "N", conflicts_with = "pairs")]
     pub explore: Option<u64>,
