@@ -30,7 +30,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
     if let Some((document, folder)) = args.from.as_ref().zip(args.dir.as_ref()) {
         return super::import::init_from(document, folder);
     }
-    let index = ServiceIndex::load(args.specs.specs.as_deref()).map_err(Failure::Problems)?;
+    let index = super::services_of(args.specs.specs.as_deref())?;
     let targets = targets(&index, &args.targets)?;
     let services: Vec<_> = index
         .iter()

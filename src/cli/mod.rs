@@ -57,6 +57,7 @@ use conformant_engine::Conclusion;
 use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Format, Report, ReportError};
 use conformant_rulebook::Rulebook;
+use conformant_rulebook::service::ServiceIndex;
 use jiff::civil::Date;
 use serde::de::DeserializeOwned;
 use signals::Signals;
@@ -64,6 +65,7 @@ use std::io::{self, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Verdict of a command; the number is the exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,11 +246,24 @@ pub(crate) fn load_with(specs: &args::Specs, scenarios: &[PathBuf]) -> Result<Ru
     let rulebook = conformant_judge::load::load(folder, scenarios).map_err(Failure::Problems)?;
     match folder.filter(|_| rulebook.services.is_empty()) {
         None => Ok(rulebook),
-        Some(folder) => Err(Failure::Usage(format!(
-            "{} has no rulebook: expected a folder for each service; `conformant specs export DIR` writes the embedded one",
-            folder.display()
-        ))),
+        Some(folder) => Err(without_services(folder)),
     }
+}
+
+/// The services of a rulebook, without its rules.
+pub(crate) fn services_of(specs: Option<&Path>) -> Result<Arc<ServiceIndex>, Failure> {
+    let index = ServiceIndex::load(specs).map_err(Failure::Problems)?;
+    match specs.filter(|_| index.iter().next().is_none()) {
+        None => Ok(index),
+        Some(folder) => Err(without_services(folder)),
+    }
+}
+
+fn without_services(folder: &Path) -> Failure {
+    Failure::Usage(format!(
+        "{} has no rulebook: expected a folder for each service; `conformant specs export DIR` writes the embedded one",
+        folder.display()
+    ))
 }
 
 /// Whether the reference implements a service.

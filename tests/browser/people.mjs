@@ -66,6 +66,14 @@ const room = await ask("POST", `/chat/v2/Services/${service.sid}/Channels`, { Fr
 await ask("POST", `/chat/v2/Services/${service.sid}/Channels/${room.sid}/Members`, { Identity: "alice" });
 await ask("POST", `/chat/v2/Services/${service.sid}/Channels/${room.sid}/Messages`, { Body: `${hostile} said`, From: "alice" });
 await has(page, "a client's message is seen at once", "</script> said");
+const rows = await page.$$eval("#line summary b", (all) => all.map((b) => b.getClientRects().length));
+check(rows.length > 0 && rows.every((count) => count === 1), "the method of a request stays on one line");
+check(await page.$eval("#faults", (tag) => tag.hidden), "without faults none is named");
+const turn = (on) => fetch(`${url}/_control/switch`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ fault: "flow/name-null", on }) });
+await turn(true);
+await ask("GET", "/flow/v1/Flows");
+await until(page, "a fault is named", () => document.querySelector("#faults").title === "flow/name-null");
+await turn(false);
 await line(page, "its exchange is in the time line", "/Messages 201");
 await ask("GET", "/flow/v1/Flows");
 await line(page, "a scripted answer says its name", "scripted: ");

@@ -123,6 +123,14 @@ fn mistakes_about_files_are_errors_of_usage() {
     folder.write("cut.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xabV");
     for (line, expected) in [
         ("run --specs empty", "empty has no rulebook"),
+        (
+            "run --specs empty --target flow=http://h --hooks http://h",
+            "empty has no rulebook",
+        ),
+        (
+            "doctor --specs empty --target all=http://h",
+            "empty has no rulebook",
+        ),
         ("list rules --specs empty", "empty has no rulebook"),
         ("diff table.parquet table.parquet", "it is Parquet"),
         ("init --from table.parquet rulebook", "it is Parquet"),

@@ -7,6 +7,31 @@ use conformant_record::RunRecord;
 
 const LIST: &str = "run --filter flow/read-flows/happy --report json=run.json";
 
+/// No document states the status of a refusal.
+#[test]
+fn refusals_with_the_status_of_a_success_or_of_a_failed_server_are_named() {
+    for (refusal, status, exit) in [(answer("500 No", "", ""), 500, 0), (ok("{}"), 200, 4)] {
+        let target =
+            Target::answering(
+                move |asked| match asked.header("Authorization") == "Bearer one" {
+                    true => keep(flows()),
+                    false => keep(refusal.clone()),
+                },
+            );
+        let folder = Folder::new();
+        folder.write(
+            "conformant.yaml",
+            &format!(
+                "targets: {{flow: {{url: \"{}/flow\", credentials: {{command: [echo, one]}}}}}}",
+                target.origin()
+            ),
+        );
+        let (out, _) = folder.run(exit, "run --filter flow/read-flows/credentials-wrong");
+        let expected = format!("refusals    read-flows refused with status {status}, which counts");
+        assert!(out.contains(&expected), "{out}");
+    }
+}
+
 #[test]
 fn a_rejected_token_is_replaced() {
     let target = Target::answering(|asked| match asked.header("Authorization") {

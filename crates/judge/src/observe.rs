@@ -4,8 +4,10 @@
 
 use super::acceptance::Acceptance;
 use super::context::{Context, Seen};
+use super::evidence::Expectation;
 use super::verdicts::Judgment;
 use conformant_base::json;
+use conformant_record::OpenPointResult;
 use conformant_rulebook::open_points::{Aspect, Which};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,16 +42,40 @@ pub(super) fn observe(context: &Context<'_>, judgment: &mut Judgment) {
                     | (Which::Rejected, Acceptance::Rejected(_)) => true,
                     (Which::Accepted | Which::Rejected, _) => false,
                 };
-                found.extend(
-                    fits.then(|| observe_aspect(seen, &observation.aspect))
-                        .flatten(),
-                );
+                if !fits {
+                    continue;
+                }
+                let is_refusal = observation.of == Which::Rejected
+                    && matches!(seen.exchange.expectation, Expectation::Rejected(_));
+                let observed = match (&observation.aspect, seen.exchange.status()) {
+                    (Aspect::Status, Some(status))
+                        if is_refusal && is_odd_refusal(context, seen, status) =>
+                    {
+                        let operation = &seen.exchange.operation;
+                        Some(OpenPointResult::odd_refusal(operation, status))
+                    }
+                    (aspect, _) => observe_aspect(seen, aspect),
+                };
+                found.extend(observed);
             }
         }
         if !found.is_empty() {
             let observed = judgment.observed.entry(entry.point.id.clone());
             observed.or_default().extend(found);
         }
+    }
+}
+
+/// Whether an expected refusal has the status of a success, although its body does not say otherwise, or of a failed server.
+fn is_odd_refusal(context: &Context<'_>, seen: &Seen<'_>, status: u16) -> bool {
+    match status {
+        200..=299 => {
+            let service = context.rulebook.index.get(&seen.exchange.service);
+            let says_so = service.zip(seen.exchange.document());
+            says_so.is_none_or(|(service, document)| service.rejection(document).is_none())
+        }
+        500..=599 => true,
+        _ => false,
     }
 }
 

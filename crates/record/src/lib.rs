@@ -360,6 +360,15 @@ pub struct PartOf {
     pub of: u64,
 }
 
+/// One of several merged records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MergedPart {
+    /// Its command, without the partition.
+    pub invocation: String,
+    /// Ids of its scenarios.
+    pub scenario_ids: Vec<String>,
+}
+
 /// Observations of one unspecified behavior.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenPointResult {
@@ -373,6 +382,21 @@ pub struct OpenPointResult {
     /// How it is treated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub treatment: String,
+}
+
+impl OpenPointResult {
+    const REFUSED_WITH: &str = ": refused with status ";
+
+    /// The observation that an operation refuses invalid requests with the status of a success or of a failed server.
+    pub fn odd_refusal(operation: &str, status: u16) -> String {
+        format!("{operation}{}{status}", Self::REFUSED_WITH)
+    }
+
+    /// Operations and statuses of such observations.
+    pub fn odd_refusals(&self) -> impl Iterator<Item = (&str, &str)> {
+        let observed = self.observed.iter();
+        observed.filter_map(|one| one.split_once(Self::REFUSED_WITH))
+    }
 }
 
 /// Number of rules per verdict.
@@ -521,6 +545,9 @@ pub struct RunRecord {
     /// Which part of the run this is; absent for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartOf>,
+    /// Merged parts with seeds and names of their own; empty for other records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MergedPart>,
     /// Counts.
     pub summary: Summary,
     /// Every selected rule, by id.
@@ -616,6 +643,13 @@ pub fn lacks_evidence(reason: &str) -> bool {
 pub const REFERENCE: &str = "reference";
 
 impl RunRecord {
+    /// The command that ran a scenario.
+    pub fn invocation_of(&self, scenario: &str) -> &str {
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| part.scenario_ids.iter().any(|id| id == scenario));
+        part.map_or(&self.invocation, |part| &part.invocation)
+    }
+
     /// Counts rules and scenarios again after their verdicts changed.
     pub fn count_verdicts(&mut self) {
         self.summary.rules = RuleCounts::count(&self.rules);

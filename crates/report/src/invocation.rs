@@ -20,7 +20,11 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
     }
     Some(format!(
         "{} --filter {}",
-        run_like(&record.invocation, record.is_live(), record.seed),
+        run_like(
+            record.invocation_of(&finding.scenario),
+            record.is_live(),
+            record.seed
+        ),
         text::shell_quoted(&finding.scenario)
     ))
 }
@@ -113,6 +117,7 @@ pub fn limits(record: &RunRecord) -> Vec<String> {
 /// The seed of a run, and the names that distinguish it where the record has them.
 pub(super) fn seed(record: &RunRecord) -> String {
     match names(record) {
+        _ if !record.parts.is_empty() => "of each part".to_owned(),
         Some(names) => format!("{}, names {names}", record.seed),
         None => record.seed.to_string(),
     }
@@ -262,5 +267,21 @@ mod tests {
         );
         assert_eq!(seed(&record), "7, names 1a");
         assert_eq!(repeat_flags(&record), "--seed 7 --names 1a");
+    }
+
+    #[test]
+    fn a_finding_of_a_merged_part_is_reproduced_with_the_seed_of_its_part() {
+        let mut record = sample();
+        let first = record.findings[0].clone();
+        record.parts = vec![conformant_record::MergedPart {
+            invocation: "conformant run --target flow=http://h --seed 9".to_owned(),
+            scenario_ids: vec![first.scenario.clone()],
+        }];
+        let command = reproduce_command(&record, &first).unwrap();
+        assert!(
+            command.contains("--target flow=http://h --seed 9 --filter"),
+            "{command}"
+        );
+        assert_eq!(seed(&record), "of each part");
     }
 }

@@ -213,6 +213,27 @@ pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     grouped(record, |f| &f.rule, |f| !f.waived.is_empty())
 }
 
+/// Which operations refused invalid requests with a status that looks like a success or a failure of the server.
+pub(super) fn odd_refusals(record: &RunRecord) -> Option<String> {
+    let of_points = record.open_points.iter().filter_map(|point| {
+        let (operations, statuses): (BTreeSet<&str>, BTreeSet<&str>) =
+            point.odd_refusals().unzip();
+        let first = operations.first()?;
+        let more = match operations.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {}", count(more, "other operation")),
+        };
+        let statuses: Vec<&str> = statuses.into_iter().collect();
+        Some(format!(
+            "{first}{more} refused with status {}, which counts as a refusal (`conformant explain {}`)",
+            statuses.join(", "),
+            point.id
+        ))
+    });
+    let all: Vec<String> = of_points.collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
 /// Ids of rules that are not decided, by verdict and reason.
 pub(super) fn undecided(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();

@@ -37,7 +37,7 @@ impl<'a> Due<'a> {
         }
     }
 
-    /// What is due after these results.
+    /// What to try after these results.
     fn after(rows: &BTreeMap<Switch, Row>, enough: &'a super::CaughtBy) -> Self {
         let mut due = Self::default();
         for (&switch, row) in rows {

@@ -6,9 +6,9 @@
 
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Asked, ENDED_BEFORE, Finding, Level, OpenPointResult, Proof, RuleCounts,
-    RuleResult, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary, Verdict,
-    WaiverResult,
+    ArchiveCounts, Asked, ENDED_BEFORE, Finding, Level, MergedPart, OpenPointResult, Proof,
+    RuleCounts, RuleResult, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary,
+    Verdict, WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,6 +110,8 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
     scenarios.sort_by(|a, b| a.id.cmp(&b.id));
     keep_cut(&mut rules, parts);
     let rules: Vec<RuleResult> = rules.into_values().collect();
+    let whole = without(&["--partition"], &first.invocation);
+    let are_one = parts.iter().all(|part| names(part) == names(first));
     Ok(RunRecord {
         summary: Summary {
             rules: RuleCounts::count(&rules),
@@ -143,23 +145,50 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         archive: ArchiveCounts::sum(parts.iter().filter_map(|part| part.archive.as_ref())),
         // The runs of one part are not those of another.
         repeats: None,
-        invocation: match parts.len() {
-            1 => first.invocation.clone(),
-            _ => without_partition(&first.invocation),
+        parts: match are_one {
+            true => Vec::new(),
+            false => parts.iter().map(merged_part).collect(),
+        },
+        invocation: match (parts.len(), are_one) {
+            (1, _) => first.invocation.clone(),
+            (_, true) => whole,
+            (_, false) => without(&["--seed", "--names"], &whole),
         },
         ..first.clone()
     })
 }
 
-/// A command line without `--partition`.
-fn without_partition(invocation: &str) -> String {
+/// The seed of a run and the names that it used.
+fn names(part: &RunRecord) -> (u64, Option<String>) {
+    let mut words = text::shell_words(&part.invocation).into_iter();
+    let named = words.find_map(|word| match word.strip_prefix("--names") {
+        Some("") => Some(None),
+        Some(value) => value.strip_prefix('=').map(|v| Some(v.to_owned())),
+        None => None,
+    });
+    (
+        part.seed,
+        named.and_then(|value| value.or_else(|| words.next())),
+    )
+}
+
+fn merged_part(part: &RunRecord) -> MergedPart {
+    MergedPart {
+        invocation: without(&["--partition"], &part.invocation),
+        scenario_ids: part.scenarios.iter().map(|s| s.id.clone()).collect(),
+    }
+}
+
+/// A command line without these flags and their values.
+fn without(flags: &[&str], invocation: &str) -> String {
     let mut words = invocation.split(' ');
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
-        match word {
-            "--partition" => drop(words.next()),
-            _ if word.starts_with("--partition=") => {}
-            _ => kept.push(word),
+        let flag = word.split('=').next().unwrap_or_default();
+        if !flags.contains(&flag) {
+            kept.push(word);
+        } else if !word.contains('=') {
+            words.next();
         }
     }
     kept.join(" ")
@@ -601,6 +630,22 @@ mod tests {
         assert_eq!(
             error,
             "failed to merge record 2: its seed is 2, that of the first is 1"
+        );
+        let live = |scenario: &str, flags: &str| RunRecord {
+            targets: [("flow".to_owned(), "http://h".to_owned())].into(),
+            invocation: format!("conformant run {flags}"),
+            ..run(scenario, &[])
+        };
+        let merged = |names| merge(&[live("flow/a", "--names a --strict"), live("flow/b", names)]);
+        let whole = merged("--strict --names=b").unwrap();
+        assert_eq!(whole.invocation, "conformant run --strict");
+        let of = |scenario| whole.invocation_of(scenario);
+        assert_eq!(of("flow/a"), "conformant run --names a --strict");
+        assert_eq!(of("flow/b"), "conformant run --strict --names=b");
+        let whole = merged("--names=a --strict").unwrap();
+        assert_eq!(
+            (whole.parts.len(), whole.invocation_of("flow/b")),
+            (0, &*whole.invocation)
         );
         let mut other = run("flow/b", &[]);
         other.rulebook.digest = "e".into();

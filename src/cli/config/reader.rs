@@ -24,7 +24,7 @@ pub(super) fn open(
             "--specs {folder}: expected a folder with a rulebook; `conformant specs export {folder}` writes the embedded one"
         )));
     }
-    let index = ServiceIndex::load(specs).map_err(Failure::Problems)?;
+    let index = crate::cli::services_of(specs)?;
     let path = named.map(Path::to_owned).or_else(find);
     let (file, configured) = match &path {
         Some(path) => file::parse(path, &index)?,

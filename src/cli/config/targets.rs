@@ -33,10 +33,16 @@ impl ConfiguredText {
 impl Reader {
     pub(super) fn target(&mut self, name: &str, entry: TargetEntry) -> Target {
         let at = |key: &str| format!("targets.{name}.{key}");
-        let url = entry.url.as_deref();
-        let url = url.map_or_else(String::new, |url| self.fill(&at("url"), url));
-        if !url.is_empty() {
-            self.base_url(&at("url"), &url);
+        let text = entry.url.as_deref();
+        let problems = self.problems.len();
+        let url = text.map_or_else(String::new, |url| self.fill(&at("url"), url));
+        match text {
+            // The variable is reported.
+            _ if self.problems.len() > problems => {}
+            Some("") => self.report_empty(&at("url"), "\"\""),
+            Some(text) if url.is_empty() => self.report_empty(&at("url"), text),
+            Some(_) => self.base_url(&at("url"), &url),
+            None => {}
         }
         let mut target = if self.is_reference {
             Target::of_reference(name, &url)

@@ -153,9 +153,14 @@ fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         };
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
+            let again = match record.parts.is_empty() {
+                true => invocation::repeat_flags(record),
+                false => {
+                    "the --seed and --names of each part (here the parts had their own)".to_owned()
+                }
+            };
             let line = format!(
-                "if the command of a defect's line `run again` passes, the defect depends on earlier requests: repeat the whole run on a fresh target with {}",
-                invocation::repeat_flags(record)
+                "if the command of a defect's line `run again` passes, the defect depends on earlier requests: repeat the whole run on a fresh target with {again}",
             );
             out += &wrapped(&line, "", 4, look.width);
         }
@@ -318,6 +323,7 @@ fn counts(record: &RunRecord, look: &Look) -> String {
         ("exchanges", exchanges),
         ("selection", limits),
         ("waivers", waivers),
+        ("refusals", view::odd_refusals(record)),
         ("mutations", proof.map(view::proof)),
         ("detection", estimate),
         ("to raise it", raised_by),
