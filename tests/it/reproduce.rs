@@ -166,11 +166,7 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
         console.contains("conformant reproduce run.json N"),
         "{console}"
     );
-    let numbered = |line: &&str| {
-        line.strip_prefix("FAIL ")
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    let defects: Vec<&str> = console.lines().filter(numbered).collect();
+    let defects: Vec<&str> = console.lines().filter(|line| is_numbered(line)).collect();
     assert!(defects.len() >= 5, "{console}");
     for line in one_in(3, defects) {
         let (number, title) = line["FAIL ".len()..].split_once(". ").expect("a number");
@@ -206,6 +202,82 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
         let line = format!("run --reference --dry-run --scenarios {again} --filter */reproduced/*");
         folder.run(0, &line);
     }
+}
+
+/// Whatever a run finds, no script blames a target without the fault, and each command that a script prints can be run.
+#[test]
+fn no_script_of_a_red_run_blames_a_correct_target() {
+    let rows: Vec<(&[&str], &[&str])> = vec![
+        // A name that the run sent, and that the script does not.
+        (
+            &["chat/channel-friendly-name-ignored"],
+            &["chat/create-channel/optional-friendly-name"],
+        ),
+        (
+            &["chat/message-body-ignored"],
+            &["chat/create-message/optional-body"],
+        ),
+        // `equals: null`.
+        (
+            &["chat/message-last-updated-by-ignored"],
+            &[
+                "chat/messages/last-updated-by",
+                "chat/create-message/optional-last-updated-by",
+            ],
+        ),
+        // A correct target refuses the request whose response shows the value.
+        (
+            &["chat/unique-name-not-unique", "chat/channel-type-ignored"],
+            &["chat/channels/refused-namesake"],
+        ),
+        (
+            &["flow/listed-step-differs", "flow/page-size-default"],
+            &["flow/read-steps/happy", "flow/read-flows/happy"],
+        ),
+        (&["media/temporary-link-missing"], &["media/upload-media/*"]),
+    ];
+    let clean_folder = Folder::new();
+    let clean = Served::start(&clean_folder, &[]);
+    for (faults, filters) in one_in(3, rows) {
+        let folder = Folder::new();
+        let of_server: Vec<&str> = faults.iter().flat_map(|f| ["--fault", f]).collect();
+        let broken = Served::start(&folder, &of_server);
+        let options = broken.options();
+        let filters: String = filters.iter().map(|f| format!(" --filter {f}")).collect();
+        let line = format!("run --prove off --report json=run.json {options}{filters}");
+        let (console, _) = folder.run(1, &line);
+        let defects = console.lines().filter(|line| is_numbered(line)).count();
+        assert!(defects > 0, "{console}");
+        for number in 1..=defects {
+            let (script, _) = folder.run(0, &format!("reproduce run.json {number} {options}"));
+            folder.write("again.sh", &script);
+            let (code, err) = executed(&folder, &clean);
+            assert!(
+                code == 0 || code == 4,
+                "{faults:?}: {code}: {err}\n{script}"
+            );
+            let (code, err) = executed(&folder, &broken);
+            assert!(
+                code == 1 || code == 4,
+                "{faults:?}: {code}: {err}\n{script}"
+            );
+            let Some((_, commands)) = err.split_once("let conformant judge it:\n") else {
+                continue;
+            };
+            let program = env!("CARGO_BIN_EXE_conformant");
+            let commands = commands.replace("conformant ", &format!("{program} "));
+            let mut bash = Command::new("bash");
+            bash.args(["-c", &commands]).current_dir(&*folder);
+            let (code, out, err) = ended(&mut bash);
+            assert_eq!(code, 1, "{faults:?}: {commands}\n{out}{err}");
+        }
+    }
+}
+
+/// Whether a line of the console begins a defect.
+fn is_numbered(line: &str) -> bool {
+    line.strip_prefix("FAIL ")
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Runs `again.sh` against a server: the exit code, and what it prints apart from the response.

@@ -77,6 +77,35 @@ fn a_script_sent_elsewhere_needs_the_address_of_the_hooks() {
     script.decides(&broken);
 }
 
+/// A defect does not show without the requests before it, nor in a response of another status.
+#[test]
+fn a_script_with_a_refused_request_does_not_blame_the_target() {
+    let rule = "chat/create-channel/friendly-name";
+    let scenario = "chat/create-channel/optional-friendly-name";
+    let (script, broken) = Script::of("chat/channel-friendly-name-ignored", scenario, rule);
+    script.decides(&broken);
+    let end = "\ncat \"$answer\"; echo\n";
+    let rows = [
+        (
+            "\ndue\n",
+            "\nstatus=409\ndue\n",
+            "create-service: status 409",
+        ),
+        (
+            end,
+            &format!("\nstatus=409{end}"),
+            "create-channel: status 409",
+        ),
+    ];
+    for (place, refused, why) in rows {
+        script
+            .folder
+            .write("again.sh", script.text.replacen(place, refused, 1));
+        let (code, err) = script.run(&broken);
+        assert!(code == 3 && err.contains(why), "{code}: {err}");
+    }
+}
+
 /// A script that may end undecided contains the commands that decide, ready to use.
 #[test]
 fn a_script_that_decides_nothing_prints_the_commands_that_do() {

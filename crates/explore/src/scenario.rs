@@ -244,6 +244,8 @@ fn written(step: &Step) -> Value {
     for (name, value) in members {
         let value = match (name.as_str(), step.race()) {
             ("with", _) => value,
+            // `null` and `false` are values to compare with.
+            ("expect", _) => stated(value),
             ("concurrently", Some(race)) => race.concurrently.iter().map(written).collect(),
             _ => pruned(value),
         };
@@ -256,6 +258,15 @@ fn written(step: &Step) -> Value {
         }
     }
     Value::Object(kept)
+}
+
+/// Statements without the members that have defaults.
+fn stated(mut all: Value) -> Value {
+    let statements = all.as_array_mut().into_iter().flatten();
+    for statement in statements.filter_map(Value::as_object_mut) {
+        statement.retain(|name, value| name != "or-absent" || *value != json!(false));
+    }
+    all
 }
 
 /// JSON as YAML reads it, with characters that deceive a reader or a log as escapes of the same character.
@@ -285,10 +296,16 @@ fn visible(json: &Value) -> String {
 fn pruned(value: Value) -> Value {
     match value {
         Value::Object(members) => {
-            let kept = members
-                .into_iter()
-                .filter(|(_, v)| !v.is_null() && *v != json!(false));
-            Value::Object(kept.map(|(name, value)| (name, pruned(value))).collect())
+            // The comparison of `until`.
+            let is_given = |name: &str, value: &Value| {
+                name == "equals" || !(value.is_null() || *value == json!(false))
+            };
+            let kept = members.into_iter().filter(|(name, v)| is_given(name, v));
+            let kept = kept.map(|(name, value)| match name.as_str() {
+                "equals" | "one-of" => (name, value),
+                _ => (name, pruned(value)),
+            });
+            Value::Object(kept.collect())
         }
         Value::Array(items) => items.into_iter().map(pruned).collect(),
         other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
@@ -314,6 +331,25 @@ mod tests {
         };
         assert!(sound(json!({"flow_sid": "a", "execution_sid": "b"})));
         assert!(!sound(json!({"flow_sid": "a"})));
+    }
+
+    #[test]
+    fn each_step_of_a_scenario_is_written_with_all_that_it_states() {
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let all = conformant_engine::plan::all(&rulebook);
+        let steps = all.iter().flat_map(|planned| &planned.scenario.steps);
+        let whole = |step: &Step| serde_json::to_value(step).expect("it can be written");
+        let mut seen = BTreeSet::new();
+        for step in steps {
+            let text = visible(&written(step));
+            if !seen.insert(text.clone()) {
+                continue;
+            }
+            let read: Step = conformant_rulebook::parse_file("a.yaml", text.as_bytes())
+                .unwrap_or_else(|error| panic!("{error}: {text}"));
+            assert_eq!(whole(&read), whole(step), "{text}");
+        }
+        assert!(seen.len() > 1000, "{}", seen.len());
     }
 
     #[test]

@@ -159,7 +159,11 @@ pub struct Until {
     /// JSON Pointer into the body.
     pub at: String,
     /// The expected value.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub equals: Option<Value>,
     /// Or any of these.
     pub one_of: Option<Vec<Value>>,
