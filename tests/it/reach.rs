@@ -21,7 +21,7 @@ fn refusals_with_the_status_of_a_success_or_of_a_failed_server_are_named() {
         let folder = Folder::new();
         folder.write(
             "conformant.yaml",
-            &format!(
+            format!(
                 "targets: {{flow: {{url: \"{}/flow\", credentials: {{command: [echo, one]}}}}}}",
                 target.origin()
             ),
