@@ -462,6 +462,38 @@ fn doctor_accepts_no_credentials_that_a_target_never_looked_at() {
     }
 }
 
+/// An empty success and the JSON of another service are not ok.
+#[test]
+fn doctor_compares_the_answer_with_what_the_documents_have_there() {
+    for (body, why) in [
+        ("", "without a body"),
+        ("{}", "with another document than flow/flow[]"),
+        (
+            "{\"channels\": [], \"status\": \"ok\"}",
+            "with another document than flow/flow[]",
+        ),
+        (
+            "{\"meta\": ",
+            "with no media type in place of JSON (not JSON: EOF",
+        ),
+    ] {
+        let url = server(move |_| ("200 OK", "", body));
+        let folder = Folder::new();
+        let (out, _) = folder.run(3, &format!("doctor --target flow={url}"));
+        let says = format!("GET /v1/Flows answered 200 {why}");
+        assert!(
+            out.starts_with(&format!("cannot judge: flow at {url}: {says}")),
+            "{out}"
+        );
+        assert!(
+            out.contains(&format!("FAIL flow: answers: {says}")),
+            "{out}"
+        );
+        assert!(!out.contains("flow: credentials"), "{out}");
+        assert!(out.contains("  1. find out what answers at "), "{out}");
+    }
+}
+
 #[test]
 fn doctor_finds_an_address_where_a_creation_is_absent() {
     let url = server(|_| ("404 Not Found", "", "{}"));

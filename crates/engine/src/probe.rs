@@ -1,8 +1,10 @@
 //! The probe of a service: a documented request that changes nothing, and what its answer shows about the address.
 
-use crate::body::begins_as_page;
+use crate::body::{self, begins_as_page};
 use conformant_base::http::Response;
 use conformant_base::json::{self, Limits};
+use conformant_judge::another_document;
+use conformant_judge::evidence::Body;
 use conformant_rulebook::Rulebook;
 use std::collections::BTreeMap;
 
@@ -65,6 +67,24 @@ impl Probe {
             _ => None,
         }
     }
+}
+
+/// How a successful answer to the probe of a service differs from the documented representation as a whole: it is empty,
+/// cannot be read, or is another document. A documented rejection is none of them.
+pub fn another_answer(rulebook: &Rulebook, service: &str, answer: &Response) -> Option<String> {
+    let index = rulebook.index.get(service)?;
+    let operation = rulebook.operation(service, &index.base.as_ref()?.probe.call)?;
+    let kind = operation.response.as_deref()?;
+    if !(200..300).contains(&answer.status) {
+        return None;
+    }
+    let answer = body::decoded(answer.clone());
+    let body = body::receive(&answer, operation, rulebook.kinds.get(kind));
+    let is_rejection = match &body {
+        Body::Document { value, .. } => index.rejection(value).is_some(),
+        Body::Empty | Body::Unreadable(_) => false,
+    };
+    another_document(rulebook, kind, &body).filter(|_| !is_rejection)
 }
 
 /// Whether an answer is a page for people. No document states a media type: JSON and XML under `text/html` are answers of

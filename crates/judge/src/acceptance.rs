@@ -79,23 +79,28 @@ fn at_known_path(
     let Some(kind) = operation.and_then(|o| o.response.as_deref()) else {
         return Acceptance::Accepted;
     };
-    let value = match body {
-        Body::Document { value, .. } => value,
-        Body::Empty => return Acceptance::Rejected(format!("{} without a body", response.status)),
-        Body::Unreadable(why) => return Acceptance::Rejected(format!("{} {why}", response.status)),
-    };
+    let status = response.status;
     let service = rulebook.index.get(&exchange.service);
-    if let Some(rejection) = service.and_then(|service| service.rejection(value)) {
-        let status = response.status;
+    if let Body::Document { value, .. } = body
+        && let Some(rejection) = service.and_then(|service| service.rejection(value))
+    {
         return Acceptance::Rejected(format!("{status} with {rejection}"));
     }
-    match rulebook.kinds.get(kind) {
-        Some(known) if !carries(value, &known.schema) => Acceptance::Rejected(format!(
-            "{} with another document than {kind}",
-            response.status
-        )),
-        Some(_) | None => Acceptance::Accepted,
+    match another_document(rulebook, kind, body) {
+        Some(why) => Acceptance::Rejected(format!("{status} {why}")),
+        None => Acceptance::Accepted,
     }
+}
+
+/// What a body is if it does not carry a representation of `kind`.
+pub fn another_document(rulebook: &Rulebook, kind: &str, body: &Body) -> Option<String> {
+    let value = match body {
+        Body::Document { value, .. } => value,
+        Body::Empty => return Some("without a body".to_owned()),
+        Body::Unreadable(why) => return Some(why.clone()),
+    };
+    let schema = &rulebook.kinds.get(kind)?.schema;
+    (!carries(value, schema)).then(|| format!("with another document than {kind}"))
 }
 
 /// The configuration key of the path, if the path of a request that must be accepted is not documented.

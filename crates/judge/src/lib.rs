@@ -34,7 +34,7 @@ mod sites;
 mod statement;
 mod verdicts;
 
-pub use acceptance::{Acceptance, acceptance, acceptance_among, is_plain_error};
+pub use acceptance::{Acceptance, acceptance, acceptance_among, another_document, is_plain_error};
 pub use cache::DocumentCache;
 pub use change::{Change, Other};
 use context::Detail;

@@ -4,6 +4,7 @@ use super::access::{Access, Targets, headline};
 use super::{Check, Diagnosis};
 use conformant_base::clock;
 use conformant_base::http::{Request, Response};
+use conformant_engine::probe::another_answer;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 
@@ -55,12 +56,25 @@ pub(super) fn check(
         ));
         return false;
     }
-    if is_granted.is_some() && is_no_service(answer.status) {
-        let todo = format!("find out why {service} does not serve this request");
+    let another = || another_answer(rulebook, service, answer);
+    let unusable = match is_granted {
+        Some(_) if is_no_service(answer.status) => Some((
+            status.clone(),
+            format!("find out why {service} does not serve this request"),
+        )),
+        Some(_) => another().map(|why| {
+            let todo = format!(
+                "find out what answers at {url}, or correct targets.{service}.url: a run would flag these answers"
+            );
+            (format!("{status} {why}"), todo)
+        }),
+        None => None,
+    };
+    if let Some((says, todo)) = unusable {
         diagnosis
             .headlines
-            .push(format!("{service} at {url}: {status}"));
-        diagnosis.push(Check::failed(what("answers"), status, todo));
+            .push(format!("{service} at {url}: {says}"));
+        diagnosis.push(Check::failed(what("answers"), says, todo));
         return false;
     }
     let has_credentials = targets.target(service).has_credentials();
