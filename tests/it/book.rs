@@ -154,7 +154,7 @@ fn is_name(words: &[String]) -> bool {
 fn every_command_of_the_book_runs() {
     let all = pages();
     let changed = changed_files("docs/src");
-    let sample = one_in(3, all.clone());
+    let sample = one_in(6, all.clone());
     let is_run = |page: &String| sample.contains(page) || changed.contains(page);
     let (pages, others): (Vec<String>, Vec<String>) = all.into_iter().partition(is_run);
     let results = std::thread::scope(|scope| {

@@ -637,7 +637,7 @@ fn init_writes_a_job_to_include_where_a_gitlab_pipeline_exists() {
 #[test]
 fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
     const JUDGE: &str = "run --filter flow/read-flows/happy --prove off";
-    const EXPLORE: &str = "explore --budget 1 --seed 1";
+    const EXPLORE: &str = "explore --budget 1 --seed 1 --service flow";
     let folder = Folder::new();
     let execute = |command: &str, more: &str, ci: &str| {
         let line = format!("{command} {more}");

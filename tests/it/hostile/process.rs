@@ -111,7 +111,7 @@ fn a_signal_at_any_moment_leaves_correct_reports() {
         reports_of_json(&folder);
         ended.took
     };
-    for moment in one_in(3, (0..12).collect()) {
+    for moment in one_in(6, (0..12).collect()) {
         let folder = Folder::with_limits();
         folder.write("run.json", "the old one");
         let running = Running::start(short_run(&folder).args(["--report", "json=run.json"]));
