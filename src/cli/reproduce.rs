@@ -18,9 +18,8 @@ use conformant_rulebook::Rulebook;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(mut_arg("targets", |arg| arg.help("Send the chain to this base URL instead of the one of the run")))]
 pub struct ReproduceArgs {
     /// Record of a run, from `run --report json=FILE`.
@@ -74,10 +73,11 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     /// The maximum number of scenarios that are tried; the first one that the format can express is taken.
     const TRIED_MAX: usize = 30;
     let record = stored::read(&args.run)?;
+    let args = &with_files_of_run(args, &record);
     let mut findings = selected(&record, &args.finding)?;
     let mut seen = BTreeSet::new();
     findings.retain(|finding| seen.insert(finding.scenario.clone()));
-    let folder: Vec<PathBuf> = scenarios(args, &record).into_iter().collect();
+    let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
     let rulebook = load_with(&args.on.specs, &folder)?;
     let worlds = Offline::faultless(0);
     let written = Written {
@@ -112,11 +112,16 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     )))
 }
 
-/// The folder with scenarios of the run: the given one, or that of the run if it is there.
-fn scenarios(args: &ReproduceArgs, record: &RunRecord) -> Option<PathBuf> {
-    let of_run = || flag_of_run(record, "--scenarios").map(PathBuf::from);
-    let of_run = || of_run().filter(|folder| folder.is_dir());
-    args.scenarios.clone().or_else(of_run)
+/// The arguments with the scenarios, rulebook and configuration of the run where none are given and these are there.
+fn with_files_of_run(args: &ReproduceArgs, record: &RunRecord) -> ReproduceArgs {
+    let of_run = |flag: &str| flag_of_run(record, flag).map(PathBuf::from);
+    let folder = |flag: &str| of_run(flag).filter(|path| path.is_dir());
+    let mut args = args.clone();
+    args.scenarios = args.scenarios.or_else(|| folder("--scenarios"));
+    args.on.specs.specs = args.on.specs.specs.or_else(|| folder("--specs"));
+    let config = || of_run("--config").filter(|path| path.is_file());
+    args.on.config = args.on.config.or_else(config);
+    args
 }
 
 /// The value of a flag of the run.
@@ -186,12 +191,22 @@ impl<'a> Written<'a> {
         let path = format!("{FOLDER}/{file}");
         let folder = path.rsplit_once('/').map_or(FOLDER, |(folder, _)| folder);
         let quoted = |path: &PathBuf| text::shell_quoted(&path.display().to_string()).into_owned();
-        let scenarios = args.scenarios.iter();
-        let scenarios: String = scenarios
-            .map(|folder| format!(" --scenarios {}", quoted(folder)))
+        // Those of the run are found in its record.
+        let given = [
+            ("--specs", &args.on.specs.specs),
+            ("--scenarios", &args.scenarios),
+        ];
+        let given = given
+            .into_iter()
+            .filter_map(|(flag, folder)| Some((flag, folder.as_ref()?)))
+            .filter(|(flag, folder)| {
+                flag_of_run(self.record, flag).map(PathBuf::from).as_ref() != Some(*folder)
+            });
+        let given: String = given
+            .map(|(flag, folder)| format!(" {flag} {}", quoted(folder)))
             .collect();
         format!(
-            "  mkdir -p {folder} && conformant reproduce {} {}{scenarios} --format scenario >{path}\n  {} --scenarios {FOLDER} --filter '*/reproduced/*'",
+            "  mkdir -p {folder} && conformant reproduce {} {}{given} --format scenario >{path}\n  {} --scenarios {FOLDER} --filter '*/reproduced/*'",
             quoted(&args.run),
             text::shell_quoted(&args.finding),
             self.run_command()
@@ -430,10 +445,7 @@ fn targets(
             _ if url == REFERENCE => Target::of_reference(service, ""),
             Some(target) => target.clone(),
             None if is_reference => Target::of_reference(service, url),
-            None => Target {
-                shell: Arc::new(Target::unconfigured(service)),
-                ..Target::foreign(&settings.index, service, url)
-            },
+            None => Target::unconfigured(&settings.index, service, url),
         };
         targets.insert(service.clone(), target);
     }

@@ -372,10 +372,18 @@ fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
     let limit = shown_duration(ended.time_limit?);
     let is_cut = |s: &&ScenarioResult| s.reason == ENDED_BEFORE;
     let cut = record.scenarios.iter().filter(is_cut).count();
-    let cut = text::count(cut, "scenario");
+    let (cut, remedy) = match cut {
+        0 => (
+            "the mutation testing of the last scenarios was cut short".to_owned(),
+            ", or leave it out with --prove off",
+        ),
+        cut => (
+            format!("{} not run to the end", text::count(cut, "scenario")),
+            "",
+        ),
+    };
     Some(format!(
-        "time limit limits.run ({limit}) reached; {cut} not run to the end; raise limits.run or --global-timeout; what follows is not limited: clean-up, and \
-         mutation testing, which `--prove off` leaves out"
+        "time limit limits.run ({limit}) reached; {cut}; raise limits.run or --global-timeout{remedy}; the clean-up that follows is not limited"
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Services that no document of ours knows: the tutorial of the rulebook's guide, and the services of `tests/services`.
 
-use crate::program::{Folder, Served, root};
+use crate::program::{Folder, Served, ended, root};
 use crate::sessions;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -97,6 +97,42 @@ fn the_tutorial_prints_what_it_shows() {
             });
         }
     });
+}
+
+/// The commands that a red run prints read the rulebook of the run. A script asks for the credentials that the service
+/// declares, and for no others.
+#[test]
+fn what_a_run_with_a_rulebook_of_its_own_prints_works_as_printed() {
+    let folder = orders();
+    let server = tutorial_server(&folder, &["lossy"]);
+    let run = format!("run --specs specs --target orders={}", server.url);
+    let (out, _) = folder.run(1, &format!("{run} --report json=run.json"));
+    let next = out
+        .lines()
+        .find_map(|line| line.strip_prefix("next: conformant "));
+    let next = next.expect("the next command is printed");
+    assert!(next.ends_with(" --specs specs"), "{out}");
+    folder.run(0, next);
+
+    let reproduce = "conformant reproduce run.json 1";
+    assert!(out.contains(reproduce), "{out}");
+    let (script, _) = folder.run(0, "reproduce run.json 1");
+    assert!(!script.contains("CONFORMANT_ORDERS"), "{script}");
+    folder.write("again.sh", &script);
+    let mut bash = Command::new("bash");
+    bash.arg("again.sh").current_dir(&*folder);
+    bash.env("CONFORMANT", env!("CARGO_BIN_EXE_conformant"));
+    let (code, printed, err) = ended(&mut bash);
+    assert_eq!(code, 1, "{printed}{err}");
+
+    let file = folder.join("specs/orders/service.yaml");
+    edit(&file, "base:", "auth: [basic, { header: X-Key }]\nbase:");
+    let (script, _) = folder.run(0, "reproduce run.json 1");
+    for name in ["USERNAME", "PASSWORD", "API_KEY"] {
+        let name = format!("CONFORMANT_ORDERS_{name}");
+        assert!(script.contains(&name), "{name}: {script}");
+    }
+    assert!(!script.contains("ACCOUNT_SID"), "{script}");
 }
 
 /// The two services and some of their defects; `.ci/campaigns services` tries all of them.

@@ -247,6 +247,7 @@ fn attempt_until_settled(job: Job<'_>, observers: Observers<'_, '_>) -> Conclude
                 &mut attempt.evidence,
                 &attempt.judgment,
                 &attempt.memo,
+                interrupted,
             );
         }
         let concluded = attempt.conclude(

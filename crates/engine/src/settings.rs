@@ -9,7 +9,7 @@ use conformant_judge::prove::Mode;
 use conformant_net::transport::{BaseUrl, Client, ConnectSettings, Limits};
 use conformant_reference::{SERVICES, TargetSettings};
 use conformant_rulebook::scenario::Credentials;
-use conformant_rulebook::service::{Exclusive, ServiceIndex};
+use conformant_rulebook::service::{Exclusive, Scheme, ServiceIndex};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -268,7 +268,7 @@ impl Target {
         let known = TargetSettings::of(service);
         Self {
             url: url.to_owned(),
-            shell: Arc::new(Self::unconfigured(service)),
+            shell: Arc::new(Self::variables_of_reference(service)),
             values: known.values,
             headers: known.headers,
             basic: known.basic,
@@ -301,10 +301,33 @@ impl Target {
         Arc::clone(other.map_or(&self.shell, |other| &other.shell))
     }
 
-    /// The credentials of a service as variables of the environment, for a target without configured ones.
-    pub fn unconfigured(service: &str) -> Shell {
+    /// A target without configured credentials: those that its service declares are variables of the environment.
+    pub fn unconfigured(index: &ServiceIndex, service: &str, url: &str) -> Self {
+        let mut shell = Self::variables_of_reference(service);
+        let declared = index.get(service).map(|known| known.auth.as_slice());
+        for scheme in declared.unwrap_or_default() {
+            match scheme {
+                Scheme::Basic => {
+                    let pair = ("USERNAME", "PASSWORD");
+                    shell.basic = Some((variable(service, pair.0), variable(service, pair.1)));
+                }
+                Scheme::Header(field) if shell.headers.iter().all(|(name, _)| name != field) => {
+                    let value = variable(service, "API_KEY");
+                    shell.headers.push((field.clone(), value));
+                }
+                Scheme::Header(_) => {}
+            }
+        }
+        Self {
+            shell: Arc::new(shell),
+            ..Self::foreign(index, service, url)
+        }
+    }
+
+    /// The credentials of a service of the reference as variables of the environment.
+    pub fn variables_of_reference(service: &str) -> Shell {
         let known = TargetSettings::of(service);
-        let name = |key: &str| format!("${{CONFORMANT_{}_{key}}}", service.to_uppercase());
+        let name = |key: &str| variable(service, key);
         let headers = known.headers.into_iter();
         Shell {
             basic: known.basic.map(|_| (name("USERNAME"), name("PASSWORD"))),
@@ -323,6 +346,10 @@ impl Target {
             .map(|service| ((*service).to_owned(), Self::of_reference(service, "")))
             .collect()
     }
+}
+
+fn variable(service: &str, key: &str) -> String {
+    format!("${{CONFORMANT_{}_{key}}}", service.to_uppercase())
 }
 
 /// A configured hook.

@@ -44,8 +44,11 @@ impl TargetSettings {
         }
     }
 
-    /// Those of one service.
+    /// Those of one service; none for a service that the reference does not implement.
     pub fn of(service: &str) -> Self {
+        if !SERVICES.contains(&service) {
+            return Self::default();
+        }
         let sender = || format!("MG{}", "0123456789abcdef".repeat(2));
         let values = match service {
             "flow" => json!({

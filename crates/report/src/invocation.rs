@@ -72,6 +72,18 @@ pub fn run_like(invocation: &str, is_live: bool, seed: u64) -> String {
     command
 }
 
+/// The command that explains a rule, a hook or another id of the rulebook of a run.
+pub(super) fn explain_command(record: &RunRecord, id: &str) -> String {
+    let mut command = format!("conformant explain {id}");
+    let words = text::shell_words(&record.invocation);
+    for (_, words) in flags(&words).iter().filter(|(flag, _)| *flag == "--specs") {
+        for word in *words {
+            command = format!("{command} {}", text::shell_quoted(word));
+        }
+    }
+    command
+}
+
 /// The flags of a command line, each with the words that state it.
 pub fn flags(words: &[String]) -> Vec<(&str, &[String])> {
     let is_flag = |word: &String| word.starts_with("--");

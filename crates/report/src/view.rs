@@ -216,8 +216,7 @@ pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
 /// Which operations refused invalid requests with a status that looks like a success or a failure of the server.
 pub(super) fn odd_refusals(record: &RunRecord) -> Option<String> {
     let of_points = record.open_points.iter().filter_map(|point| {
-        let (operations, statuses): (BTreeSet<&str>, BTreeSet<&str>) =
-            point.odd_refusals().unzip();
+        let (operations, statuses): (BTreeSet<&str>, BTreeSet<&str>) = point.odd_refusals().unzip();
         let first = operations.first()?;
         let more = match operations.len() - 1 {
             0 => String::new(),
@@ -225,9 +224,9 @@ pub(super) fn odd_refusals(record: &RunRecord) -> Option<String> {
         };
         let statuses: Vec<&str> = statuses.into_iter().collect();
         Some(format!(
-            "{first}{more} refused with status {}, which counts as a refusal (`conformant explain {}`)",
+            "{first}{more} refused with status {}, which counts as a refusal (`{}`)",
             statuses.join(", "),
-            point.id
+            invocation::explain_command(record, &point.id)
         ))
     });
     let all: Vec<String> = of_points.collect();

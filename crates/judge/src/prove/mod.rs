@@ -19,6 +19,7 @@ use sample::Sampler;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -130,13 +131,14 @@ impl<'a> Prover<'a> {
     }
 
     /// Mutates the evidence of a scenario and restores it. `judgment` has its verdicts with examples; the cache has its
-    /// documents.
+    /// documents. Ends soon after an interruption; the rule that it then tests counts as untested.
     pub fn test_scenario(
         &self,
         priority: Priority,
         evidence: &mut Evidence,
         judgment: &Judgment,
         cache: &DocumentCache,
+        interrupted: &AtomicBool,
     ) {
         if self.mode == Mode::Off || !is_small(evidence) {
             return;
@@ -145,7 +147,11 @@ impl<'a> Prover<'a> {
         cache.close();
         let scenario = (priority, evidence.scenario.clone());
         for (rule, examples) in self.rules_to_test(&scenario, judgment) {
-            let changes = self.test_rule(rule, examples, evidence, judgment, cache);
+            let may_go_on = || !interrupted.load(Ordering::Relaxed);
+            let changes = self.test_rule(rule, examples, evidence, (judgment, cache), &may_go_on);
+            let Some(changes) = changes else {
+                return;
+            };
             let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
             tried.entry(&rule.id).or_default().add(&scenario, changes);
         }
@@ -180,15 +186,15 @@ impl<'a> Prover<'a> {
         rules_to_test
     }
 
-    /// Evaluates mutations that may violate one rule.
+    /// Evaluates mutations that may violate one rule; `None` if it may not go on to the end.
     fn test_rule(
         &self,
         rule: &Rule,
         examples: &[Sites],
         evidence: &mut Evidence,
-        judgment: &Judgment,
-        cache: &DocumentCache,
-    ) -> Changes {
+        (judgment, cache): (&Judgment, &DocumentCache),
+        may_go_on: &dyn Fn() -> bool,
+    ) -> Option<Changes> {
         let mut by_example: Vec<_> = examples
             .iter()
             .map(|sites| {
@@ -212,13 +218,13 @@ impl<'a> Prover<'a> {
                     return false;
                 };
                 tried += 1;
-                if !is_enough(&changes) {
+                if !is_enough(&changes) && may_go_on() {
                     changes.add(self.evaluate_mutation(rule, &mutation, evidence, judgment, cache));
                 }
                 true
             });
         }
-        changes
+        may_go_on().then_some(changes)
     }
 
     fn evaluate_mutation(
@@ -439,6 +445,20 @@ mod tests {
         let proof = record.proof.expect("it was asked for");
         assert_eq!((proof.proven, proof.vacuous, proof.unproven), (1, 1, 1));
         assert_eq!(proof.services.values().map(|of| of.made).sum::<usize>(), 8);
+    }
+
+    #[test]
+    fn a_rule_whose_test_is_interrupted_counts_as_untested() {
+        let rulebook = crate::load::shared();
+        let prover = Prover::new(rulebook, crate::load::shared_schemas(), Mode::Rules, 0, 1);
+        let rule = &rulebook.rules["flow/execution/sid"];
+        let (mut evidence, judgment) = (Evidence::default(), Judgment::default());
+        let cache = DocumentCache::default();
+        for may_go_on in [true, false] {
+            let judged = (&judgment, &cache);
+            let changes = prover.test_rule(rule, &[], &mut evidence, judged, &|| may_go_on);
+            assert_eq!(changes, may_go_on.then(Changes::default));
+        }
     }
 
     #[test]
