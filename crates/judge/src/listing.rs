@@ -4,13 +4,13 @@ use super::acceptance::Acceptance;
 use super::context::Context;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
-use super::verdicts::{Fact, Vacuity, Verdicts};
+use super::verdicts::{Fact, Recorder, Vacuity};
 use conformant_base::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Evaluates the rules of every list page and every walk.
-pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Recorder<'_>) {
     for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
             continue;
@@ -46,7 +46,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
+fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mut Recorder<'_>) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
         WalkEnd::Broken(why) => {
@@ -91,7 +91,9 @@ fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mu
         | WalkEnd::Endless(_)
         | WalkEnd::Unfollowable(_)
         | WalkEnd::Broken(_) => {
-            verdicts.conclude_at(&rule, Site::Walk(index), wrong);
+            verdicts
+                .instance(&rule, Site::Walk(index))
+                .conclude_at(wrong);
         }
     }
 }

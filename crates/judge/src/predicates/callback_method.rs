@@ -56,17 +56,18 @@ impl Predicate for CallbackMethod {
         &[Need::Callbacks]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (event, happened) in context.evidence.events.iter().enumerate() {
             let Event::Delivery(delivery) = happened else {
                 continue;
             };
-            let Some(asked) = self.asked_for(context, rule, delivery) else {
+            let Some(asked) = self.asked_for(context, verdicts.rule, delivery) else {
                 continue;
             };
             let came = &delivery.request.method;
             let fact = (*came != asked).then(|| Fact::new("method", asked, came.clone()));
-            verdicts.conclude(rule, Site::delivery(event, "/method"), fact);
+            verdicts.conclude(Site::delivery(event, "/method"), fact);
         }
     }
 

@@ -30,7 +30,7 @@ impl Predicate for Conforms {
     }
 
     /// Judged with the representation that it is about.
-    fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
+    fn evaluate(&self, _: &mut Verdicts<'_>) {}
 
     fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         let mut places = json::expand(document.value, &self.at);

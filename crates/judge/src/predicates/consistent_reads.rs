@@ -28,7 +28,8 @@ impl Predicate for ConsistentReads {
         Some(kinds)
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let about = context.about(&self.of);
         let of = about.and_then(Annotations::of).unwrap_or(&self.of);
@@ -44,7 +45,7 @@ impl Predicate for ConsistentReads {
                 .collect();
             for pair in shown.windows(2) {
                 if pair[1].shown_type == self.of {
-                    evaluate_pair(context, rule, id, (pair[0], pair[1]), verdicts);
+                    evaluate_pair(id, (pair[0], pair[1]), verdicts);
                 }
             }
         }
@@ -72,12 +73,11 @@ impl Predicate for ConsistentReads {
 }
 
 fn evaluate_pair(
-    context: &Context<'_>,
-    rule: &Rule,
     id: ResourceId,
     (before, later): (&Observation<'_>, &Observation<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let kind = history.resources.get(id).kind;
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
@@ -115,7 +115,7 @@ fn evaluate_pair(
         }
     }
     let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-        verdicts.record_vacuous(rule, Vacuity::Alone);
+        verdicts.record_vacuous(Vacuity::Alone);
         return;
     };
     let wrong = changed.map(|change| {
@@ -126,5 +126,5 @@ fn evaluate_pair(
         );
         (shown.site(&change.pointer), fact)
     });
-    verdicts.conclude_at(rule, sites, wrong);
+    verdicts.conclude_at(sites, wrong);
 }

@@ -22,7 +22,8 @@ impl Predicate for ConsistentSpelling {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut first: Option<(&str, Site)> = None;
         for resource in context.of_kind(&self.kind) {
             let Some(word) = resource.value(&self.at).and_then(Value::as_str) else {
@@ -33,11 +34,11 @@ impl Predicate for ConsistentSpelling {
             }
             let site = resource.site(&self.at);
             let Some((used, earlier)) = &first else {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 first = Some((word, site));
                 continue;
             };
-            let instance = verdicts.instance(rule, [earlier.clone(), site]);
+            let instance = verdicts.instance([earlier.clone(), site]);
             let instance = instance.after(earlier.exchange(context.evidence));
             instance.conclude(
                 (*used != word)

@@ -57,7 +57,8 @@ impl Predicate for CreatedWith {
             .parameter("parameter", &self.parameter);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if self.changed_by_people && context.history.changed_by_people(&self.kind) {
             return;
         }
@@ -84,7 +85,7 @@ impl Predicate for CreatedWith {
                 let (Some(sent), Some(shown)) = (sent, observation.representation(context)) else {
                     continue;
                 };
-                self.evaluate_value(rule, sent, shown, (context, verdicts));
+                self.evaluate_value(sent, shown, verdicts);
             }
         }
     }
@@ -169,11 +170,11 @@ impl Predicate for CreatedWith {
 impl CreatedWith {
     fn evaluate_value(
         &self,
-        rule: &Rule,
         sent: &Value,
         shown: &Representation<'_>,
-        (context, verdicts): (&Context<'_>, &mut Verdicts<'_>),
+        verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let site = shown.site(&self.at);
         let Some(got) = shown
             .value(&self.at)
@@ -192,11 +193,11 @@ impl CreatedWith {
             Appearance::Own => own(sent, got, &self.sent_by_others(context, sent)),
         };
         let Some(wrong) = found else {
-            verdicts.record_vacuous(rule, Vacuity::Absent);
+            verdicts.record_vacuous(Vacuity::Absent);
             return;
         };
         let fact = wrong.map(|expected| Fact::new("made-with", expected, json::short(got)));
-        verdicts.conclude(rule, site, fact);
+        verdicts.conclude(site, fact);
     }
 
     /// The members that requests of the operation sent, and this one did not.

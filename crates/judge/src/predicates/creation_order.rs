@@ -25,11 +25,10 @@ impl Predicate for CreationOrder {
             .all_answer("scope", &self.scope);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let moments = &context.history.moments;
-        let mut created: Vec<_> = context
-            .of_operation(&rule.service, &self.operation)
-            .collect();
+        let mut created: Vec<_> = verdicts.exchanges_of(&self.operation).collect();
         created.sort_by_key(|(index, _)| moments[*index].event);
         let mut scopes: BTreeMap<String, Vec<Created>> = BTreeMap::new();
         for (index, seen) in created {
@@ -45,7 +44,7 @@ impl Predicate for CreationOrder {
             let compared = Created::compared(known, &moment);
             let broken = compared.iter().find(|one| one.breaks(&moment, number));
             match broken.or(compared.first()) {
-                None => verdicts.record_vacuous(rule, Vacuity::Alone),
+                None => verdicts.record_vacuous(Vacuity::Alone),
                 Some(one) => {
                     let sites = [one.index, index].map(|index| Site::answer(index, &self.at));
                     let fact = broken.map(|one| {
@@ -58,7 +57,7 @@ impl Predicate for CreationOrder {
                             number.to_string(),
                         )
                     });
-                    verdicts.conclude(rule, sites, fact);
+                    verdicts.conclude(sites, fact);
                 }
             }
             known.push(Created {

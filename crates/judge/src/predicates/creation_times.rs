@@ -37,7 +37,8 @@ impl Predicate for CreationTimes {
     }
 
     /// Holds each creation against the first one.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut first: Option<(Moment, Timestamp, Site)> = None;
         for (when, date, site) in self.creations(context) {
             if self.zone {
@@ -54,7 +55,7 @@ impl Predicate for CreationTimes {
                     )
                 });
                 if !verdicts.has_finding_at(&site) {
-                    verdicts.conclude(rule, site, fact);
+                    verdicts.conclude(site, fact);
                 }
                 continue;
             }
@@ -79,7 +80,7 @@ impl Predicate for CreationTimes {
                     date.to_string(),
                 )
             });
-            verdicts.conclude(rule, sites, fact);
+            verdicts.conclude(sites, fact);
         }
     }
 

@@ -21,9 +21,10 @@ impl Predicate for DeletedIsAbsent {
         Some(operations(model, |o| o.does == Action::Ends))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
-        for (index, _) in context.of_operation(&rule.service, self.of.id()) {
+        for (index, _) in verdicts.exchanges_of(self.of.id()) {
             let mut writes = history.writes.iter();
             let write = writes.find(|write| write.exchange() == Some(index));
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {
@@ -36,7 +37,7 @@ impl Predicate for DeletedIsAbsent {
                     || write.parents.contains(&None)
             };
             if let Some(id) = write.resource.filter(|id| !elsewhere(id)) {
-                evaluate_deletion(context, rule, (write, index, id), verdicts);
+                evaluate_deletion((write, index, id), verdicts);
             }
         }
     }
@@ -66,11 +67,10 @@ impl Predicate for DeletedIsAbsent {
 }
 
 fn evaluate_deletion(
-    context: &Context<'_>,
-    rule: &Rule,
     (write, index, id): (&Write<'_>, usize, ResourceId),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let resource = history.resources.get(id);
     // A hook whose result names what it created brings back nothing else.
@@ -114,7 +114,7 @@ fn evaluate_deletion(
         };
         let wrong = (observation.shows != Appearance::NotFound).then(|| fact("found"));
         let sites = [index, at].map(Site::Exchange);
-        verdicts.conclude(rule, sites, wrong);
+        verdicts.conclude(sites, wrong);
     }
     for list in history
         .lists
@@ -135,6 +135,6 @@ fn evaluate_deletion(
             None => Site::answer(list.pages[0], list.place()),
         };
         let sites = [Site::Exchange(index), site];
-        verdicts.conclude(rule, sites, held.map(|_| fact("listed")));
+        verdicts.conclude(sites, held.map(|_| fact("listed")));
     }
 }

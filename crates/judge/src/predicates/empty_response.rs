@@ -28,8 +28,8 @@ impl Predicate for EmptyResponse {
         }))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(self.of.id()) {
             let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
                 continue;
             };
@@ -43,7 +43,7 @@ impl Predicate for EmptyResponse {
                     format!("{} bytes", response.body.len()),
                 )
             });
-            verdicts.conclude(rule, Site::Exchange(index), wrong);
+            verdicts.conclude(Site::Exchange(index), wrong);
         }
     }
 

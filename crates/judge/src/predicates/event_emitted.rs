@@ -76,7 +76,8 @@ impl Predicate for EventEmitted {
         self.feed.references(references);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for collected in self.feed.collected(context) {
             let outcome = collected.argument(&self.feed.outcome).map(as_text);
             let is_later = collected.argument(&self.feed.scheduled) == Some(&Value::Bool(true));
@@ -103,7 +104,7 @@ impl Predicate for EventEmitted {
                     types_with_counts(collected.events()),
                 )
             });
-            verdicts.conclude(rule, Site::hook(collected.event, "/events"), fact);
+            verdicts.conclude(Site::hook(collected.event, "/events"), fact);
         }
     }
 

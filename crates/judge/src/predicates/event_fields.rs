@@ -61,7 +61,8 @@ impl Predicate for EventFields {
         references.any_event("at", &self.at);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for collected in self.feed.collected(context) {
             let given = collected
                 .argument(&self.of)
@@ -96,12 +97,12 @@ impl Predicate for EventFields {
                 }
             };
             let Some(sites) = sites else {
-                verdicts.record_vacuous(rule, Vacuity::Absent);
+                verdicts.record_vacuous(Vacuity::Absent);
                 continue;
             };
             let wrong = self.wrong(given, &there);
             let wrong = wrong.map(|(n, fact)| (place(n), fact));
-            verdicts.conclude_at(rule, sites, wrong);
+            verdicts.conclude_at(sites, wrong);
         }
     }
 

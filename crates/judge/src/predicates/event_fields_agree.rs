@@ -31,7 +31,8 @@ impl Predicate for EventFieldsAgree {
         references.any_event("attempt", &self.attempt);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for collected in self.feed.collected(context) {
             let given = collected
                 .argument(&self.recipients)
@@ -64,7 +65,7 @@ impl Predicate for EventFieldsAgree {
                     (place(*n), fact)
                 });
                 if let Some(sites) = Sites::collect(events.iter().map(|(n, _)| place(*n))) {
-                    verdicts.conclude_at(rule, sites, wrong);
+                    verdicts.conclude_at(sites, wrong);
                 }
             }
         }

@@ -35,7 +35,8 @@ impl Predicate for EventMessagesDiffer {
     }
 
     /// Judges each message when it is first observed after another one.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut messages: BTreeMap<String, Message> = BTreeMap::new();
         for collected in self.feed.collected(context) {
             let Some(send) = self.feed.send_of(&collected) else {
@@ -52,7 +53,7 @@ impl Predicate for EventMessagesDiffer {
                 let Some(known) = messages.get_mut(&id) else {
                     let others = messages.values().map(|message| &message.site);
                     if let Some(sites) = Sites::first_with_last(others, site.clone()) {
-                        verdicts.conclude(rule, sites, None);
+                        verdicts.conclude(sites, None);
                     }
                     let send = send.clone();
                     messages.insert(id, Message { send, to, site });
@@ -70,7 +71,7 @@ impl Predicate for EventMessagesDiffer {
                         id,
                     );
                     let sites = [known.site.clone(), site];
-                    verdicts.conclude(rule, sites, Some(fact));
+                    verdicts.conclude(sites, Some(fact));
                 } else if known.to.is_none() {
                     known.to = to;
                 }

@@ -33,7 +33,8 @@ impl Predicate for EventPayload {
         self.feed.references(references);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (index, n, event) in self.feed.events(context) {
             let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
             let Some(payload) = event.get("payload").filter(|_| is_type) else {
@@ -41,7 +42,7 @@ impl Predicate for EventPayload {
             };
             let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
             let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
-            verdicts.conclude_at(rule, site(""), wrong);
+            verdicts.conclude_at(site(""), wrong);
         }
     }
 

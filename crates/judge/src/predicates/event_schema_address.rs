@@ -34,7 +34,8 @@ impl Predicate for EventSchemaAddress {
         self.feed.references(references);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (index, n, event) in self.feed.events(context) {
             let schema = event.get("schema").and_then(Value::as_str);
             let of = event.get("type").and_then(Value::as_str);
@@ -47,7 +48,7 @@ impl Predicate for EventSchemaAddress {
                 }
             };
             let site = Site::hook(index, format!("/events/{n}/schema"));
-            verdicts.conclude(rule, site, wrong);
+            verdicts.conclude(site, wrong);
         }
     }
 

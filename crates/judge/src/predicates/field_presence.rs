@@ -49,7 +49,7 @@ impl Predicate for FieldPresence {
     }
 
     /// Judged with the representation that it is about.
-    fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
+    fn evaluate(&self, _: &mut Verdicts<'_>) {}
 
     fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         let decides = json::get(document.value, &self.when)?;

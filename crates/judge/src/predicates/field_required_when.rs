@@ -29,7 +29,8 @@ impl Predicate for FieldRequiredWhen {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for shown in context.of_kind(&self.kind) {
             let Some(decides) = shown.value(&self.when) else {
                 continue;
@@ -56,7 +57,7 @@ impl Predicate for FieldRequiredWhen {
                 "nothing",
             );
             let sites = [shown.site(&self.when), site];
-            verdicts.conclude(rule, sites, (!is_there).then_some(fact));
+            verdicts.conclude(sites, (!is_there).then_some(fact));
         }
     }
 

@@ -38,7 +38,8 @@ impl Predicate for FileLink {
         self.upload.references(references);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let ours = context
             .seen
             .iter()
@@ -86,7 +87,7 @@ impl Predicate for FileLink {
                     }),
                 };
                 if let Some(wrong) = found {
-                    verdicts.conclude(rule, Site::Exchange(index), wrong);
+                    verdicts.conclude(Site::Exchange(index), wrong);
                 }
             }
         }

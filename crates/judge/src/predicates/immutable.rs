@@ -33,7 +33,8 @@ impl Predicate for Immutable {
         Some(marked.map(|kind| kind.name.clone()).collect())
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let Some(about) = context.about(&self.of) else {
             return;
         };
@@ -73,7 +74,7 @@ impl Predicate for Immutable {
             {
                 let same_life = resource.observations.iter();
                 let same_life = same_life.filter(|observation| life(observation) == life(later));
-                evaluate_observation(context, rule, (same_life, later), fields, verdicts);
+                evaluate_observation((same_life, later), fields, verdicts);
             }
         }
     }
@@ -148,8 +149,6 @@ struct Compared<'a> {
 /// Compares an observation with the first one of the same life that shows the field. The first one itself has nothing to be
 /// compared with.
 fn evaluate_observation<'s>(
-    context: &Context<'_>,
-    rule: &Rule,
     (of_its_life, later): (
         impl Iterator<Item = &'s Observation<'s>> + Clone,
         &Observation<'_>,
@@ -157,6 +156,7 @@ fn evaluate_observation<'s>(
     fields: &'s [String],
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let Some(shown) = later.representation(context) else {
         return;
     };
@@ -179,7 +179,7 @@ fn evaluate_observation<'s>(
     };
     let compared: Vec<Compared<'_>> = fields.iter().filter_map(before).collect();
     let Some(sites) = Sites::from_slice(&compared, |one| shown.site(one.field)) else {
-        verdicts.record_vacuous(rule, Vacuity::Alone);
+        verdicts.record_vacuous(Vacuity::Alone);
         return;
     };
     let wrong = compared.iter().find(|one| {
@@ -194,8 +194,5 @@ fn evaluate_observation<'s>(
         );
         (shown.site(one.field), fact)
     });
-    verdicts
-        .instance(rule, sites)
-        .after(earlier)
-        .conclude_at(wrong);
+    verdicts.instance(sites).after(earlier).conclude_at(wrong);
 }

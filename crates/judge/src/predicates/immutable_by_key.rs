@@ -28,7 +28,8 @@ impl Predicate for ImmutableByKey {
             .pointers("fields", &self.fields);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if self.changed_by_people && context.history.changed_by_people(&self.kind) {
             return;
         }
@@ -41,7 +42,7 @@ impl Predicate for ImmutableByKey {
                 continue;
             };
             let Some(earlier) = first.get(&identity).copied() else {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 first.insert(identity, later);
                 continue;
             };
@@ -60,10 +61,7 @@ impl Predicate for ImmutableByKey {
                 (!same(before, after)).then(|| (later.site(field), fact))
             });
             let earlier = earlier.site(&self.key).exchange(context.evidence);
-            verdicts
-                .instance(rule, sites)
-                .after(earlier)
-                .conclude_at(wrong);
+            verdicts.instance(sites).after(earlier).conclude_at(wrong);
         }
     }
 

@@ -25,7 +25,8 @@ impl Predicate for ImmutableInstant {
         references.kind("of", &self.of).pointer("at", &self.at);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let Some(about) = context.about(&self.of) else {
             return;
         };
@@ -44,7 +45,7 @@ impl Predicate for ImmutableInstant {
                 let Some((before, was)) = &first else {
                     first = Some((site, at));
                     if is_this {
-                        verdicts.record_vacuous(rule, Vacuity::Alone);
+                        verdicts.record_vacuous(Vacuity::Alone);
                     }
                     continue;
                 };
@@ -60,7 +61,7 @@ impl Predicate for ImmutableInstant {
                 };
                 let wrong = at.duration_since(*was).abs() > ROUNDING;
                 verdicts
-                    .instance(rule, [before.clone(), site])
+                    .instance([before.clone(), site])
                     .after(before.exchange(context.evidence))
                     .conclude(wrong.then(fact));
             }

@@ -90,7 +90,8 @@ impl Predicate for InitialValue {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
             let Some(made) = resource.made.map(|write| &history.writes[write]) else {
@@ -110,7 +111,7 @@ impl Predicate for InitialValue {
             for observation in shown {
                 let is_later = self.at_creation && observation.exchange != made.exchange();
                 if !is_later && is_first(context, id, made, observation) {
-                    self.evaluate_observation(context, rule, (id, made, observation), verdicts);
+                    self.evaluate_observation((id, made, observation), verdicts);
                 }
             }
         }
@@ -251,27 +252,25 @@ impl InitialValue {
 
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, made, observation): (ResourceId, &Write<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let Some(shown) = observation.representation(context) else {
             return;
         };
         for at in std::iter::once(&self.at).chain(&self.also) {
-            self.evaluate_value(context, rule, (id, made), (shown, at), verdicts);
+            self.evaluate_value((id, made), (shown, at), verdicts);
         }
     }
 
     fn evaluate_value(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, made): (ResourceId, &Write<'_>),
         (shown, at): (&Representation<'_>, &str),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let found = shown.value(at);
         let Some(got) = found.filter(|_| !verdicts.has_finding_in(shown, at)) else {
             return;
@@ -307,7 +306,7 @@ impl InitialValue {
                 ),
             }
         };
-        verdicts.conclude(rule, sites, wrong.then(fact));
+        verdicts.conclude(sites, wrong.then(fact));
     }
 }
 

@@ -72,9 +72,10 @@ impl Predicate for LinkTarget {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if self.to == To::Each {
-            return self.evaluate_each(context, rule, verdicts);
+            return self.evaluate_each(verdicts);
         }
         for (index, seen) in context.seen.iter().enumerate() {
             let Some(via) = &seen.exchange.via else {
@@ -96,7 +97,7 @@ impl Predicate for LinkTarget {
             }
             let sees = shows(&context.history, shown);
             if let Some(id) = sees.filter(|_| seen.exchange.credentials.sees_ours()) {
-                self.evaluate_link(context, rule, (id, index, place), verdicts);
+                self.evaluate_link((id, index, place), verdicts);
             }
         }
     }
@@ -190,7 +191,8 @@ fn shows(history: &History<'_>, representation: usize) -> Option<ResourceId> {
 
 impl LinkTarget {
     /// Judges resources whose addresses were all followed.
-    fn evaluate_each(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate_each(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (representation, shown) in context.representations.iter().enumerate() {
             let Some(source) = shown.exchange else {
                 continue;
@@ -252,7 +254,7 @@ impl LinkTarget {
                 });
                 let followed = there.map(|(followed, _)| Site::answer(*followed, ""));
                 if let Some(sites) = Sites::collect(followed.into_iter().chain([site])) {
-                    verdicts.conclude(rule, sites, fact);
+                    verdicts.conclude(sites, fact);
                 }
             }
         }
@@ -271,11 +273,10 @@ impl LinkTarget {
 
     fn evaluate_link(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, index, place): (ResourceId, usize, &LinkSource),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let seen = &context.seen[index];
         let when = history.moments[index];
@@ -288,7 +289,7 @@ impl LinkTarget {
             return;
         }
         if let Acceptance::Inconclusive(why) = &seen.acceptance {
-            verdicts.inconclusive(rule, why);
+            verdicts.inconclusive(why);
             return;
         }
         let Some(status) = seen.exchange.status() else {
@@ -330,7 +331,7 @@ impl LinkTarget {
             To::Itself | To::Something | To::Each => Vec::new(),
         };
         if let Some(sites) = Sites::collect(std::iter::once(site).chain(named)) {
-            let instance = verdicts.instance(rule, sites);
+            let instance = verdicts.instance(sites);
             instance.after(via.map(|via| via.exchange)).conclude(fact);
         }
     }

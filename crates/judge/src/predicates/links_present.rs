@@ -61,7 +61,8 @@ impl Predicate for LinksPresent {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for linked in &self.shown {
             for shown in context.of_kind(&linked.kind) {
                 let site = shown.site(&linked.at);
@@ -96,7 +97,7 @@ impl Predicate for LinksPresent {
                     ),
                     shown_links(led.len(), null),
                 );
-                verdicts.conclude(rule, site, few.then_some(fact));
+                verdicts.conclude(site, few.then_some(fact));
             }
         }
     }

@@ -22,19 +22,21 @@ impl Predicate for ListComplete {
         Some(operations(model, |o| o.does == Action::Lists))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let of = self.of.id();
         // Half a list does not show what it lacks.
         for walk in &context.evidence.walks {
-            let is_ours = walk.service == rule.service && walk.operation == of;
+            let is_ours = walk.service == verdicts.rule.service && walk.operation == of;
             if is_ours && let WalkEnd::Cut(why) = &walk.end {
-                verdicts.inconclusive(rule, why);
+                verdicts.inconclusive(why);
             }
         }
         for list in &context.history.lists {
-            let is_ours = list.operation.service == rule.service && list.operation.id == of;
+            let is_ours =
+                list.operation.service == verdicts.rule.service && list.operation.id == of;
             if is_ours && list.filters.is_empty() && list.is_complete && !list.is_attempt {
-                evaluate_list(context, rule, list, verdicts);
+                evaluate_list(list, verdicts);
             }
         }
     }
@@ -70,7 +72,8 @@ impl Predicate for ListComplete {
     }
 }
 
-fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+fn evaluate_list(list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let history = &context.history;
     let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
         return;
@@ -85,7 +88,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
     });
     let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
     let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
-        verdicts.record_vacuous(rule, Vacuity::Empty);
+        verdicts.record_vacuous(Vacuity::Empty);
         return;
     };
     if sites.iter().any(|site| verdicts.has_finding_at(site)) {
@@ -123,5 +126,5 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             _ => None,
         }
     });
-    verdicts.conclude_at(rule, sites, wrong);
+    verdicts.conclude_at(sites, wrong);
 }

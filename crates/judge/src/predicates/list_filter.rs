@@ -41,15 +41,15 @@ impl Predicate for ListFilter {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(&self.operation) {
             let Some(sent) = seen.exchange.sent.get(&self.parameter) else {
                 continue;
             };
             let values = seen.select(&self.at);
             let places = values.iter().map(|(at, _)| Site::answer(index, at));
             let Some(sites) = Sites::collect(places) else {
-                verdicts.record_vacuous(rule, Vacuity::Empty);
+                verdicts.record_vacuous(Vacuity::Empty);
                 continue;
             };
             let wrong = values
@@ -68,7 +68,7 @@ impl Predicate for ListFilter {
                 );
                 (Site::answer(index, at), fact)
             });
-            verdicts.conclude_at(rule, sites, wrong);
+            verdicts.conclude_at(sites, wrong);
         }
     }
 

@@ -39,16 +39,17 @@ impl Predicate for ListFilterComplete {
         });
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for list in &context.history.lists {
             let of = &list.operation;
-            let is_ours = of.service == rule.service && self.operations.contains(&of.id);
+            let is_ours = of.service == verdicts.rule.service && self.operations.contains(&of.id);
             let same = list.filters.keys().eq(self.filters.keys());
             let paged = self
                 .paged
                 .is_none_or(|paged| paged == (list.pages.len() > 1));
             if is_ours && same && paged && list.is_complete && !list.is_attempt {
-                self.evaluate_list(context, rule, list, verdicts);
+                self.evaluate_list(list, verdicts);
             }
         }
     }
@@ -82,13 +83,8 @@ impl Predicate for ListFilterComplete {
 }
 
 impl ListFilterComplete {
-    fn evaluate_list(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        list: &List<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_list(&self, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
             return;
@@ -103,7 +99,7 @@ impl ListFilterComplete {
         });
         let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
         let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
-            verdicts.record_vacuous(rule, Vacuity::Empty);
+            verdicts.record_vacuous(Vacuity::Empty);
             return;
         };
         if sites.iter().any(|site| verdicts.has_finding_at(site)) {
@@ -126,7 +122,7 @@ impl ListFilterComplete {
                 list.without_it(),
             )
         });
-        verdicts.conclude(rule, sites, wrong);
+        verdicts.conclude(sites, wrong);
     }
 
     /// Whether all filters match the last observation of a resource, with no action since.

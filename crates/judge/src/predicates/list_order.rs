@@ -38,11 +38,13 @@ impl Predicate for ListOrder {
     }
 
     /// Judges each page on its own, and each walk as one list.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let pages = context.of_operation(&rule.service, &self.operation);
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let pages = verdicts.exchanges_of(&self.operation);
         let mut lists: Vec<Vec<usize>> = pages.map(|(index, _)| vec![index]).collect();
-        let of_list =
-            |service: &str, operation: &str| service == rule.service && operation == self.operation;
+        let of_list = |service: &str, operation: &str| {
+            service == verdicts.rule.service && operation == self.operation
+        };
         let walks = context.evidence.walks.iter();
         lists.extend(
             walks
@@ -59,7 +61,7 @@ impl Predicate for ListOrder {
                 .collect();
             let sites = Sites::collect(values.iter().map(|(site, _)| site.clone()));
             let Some(sites) = sites.filter(|_| values.len() > 1) else {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 continue;
             };
             let mut pairs = values.windows(2);
@@ -76,7 +78,7 @@ impl Predicate for ListOrder {
                 );
                 (pair[1].0.clone(), fact)
             });
-            verdicts.conclude_at(rule, sites, wrong);
+            verdicts.conclude_at(sites, wrong);
         }
     }
 

@@ -53,9 +53,9 @@ impl Predicate for ListSize {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in context.of_operation(&rule.service, operation) {
+            for (index, seen) in verdicts.exchanges_of(operation) {
                 let own = seen.operation.and_then(|o| o.items_at());
                 let own = own.unwrap_or_default();
                 let at = self.at.as_ref().unwrap_or(&own);
@@ -69,7 +69,7 @@ impl Predicate for ListSize {
                     continue;
                 };
                 if items.is_empty() {
-                    verdicts.record_vacuous(rule, Vacuity::Empty);
+                    verdicts.record_vacuous(Vacuity::Empty);
                     continue;
                 }
                 let (sites, reason) = match stated {
@@ -87,7 +87,7 @@ impl Predicate for ListSize {
                         format!("{} items", items.len()),
                     )
                 });
-                verdicts.conclude(rule, sites, fact);
+                verdicts.conclude(sites, fact);
             }
         }
     }

@@ -45,9 +45,10 @@ impl Predicate for LookupByName {
         });
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for operation in &self.operations {
-            for (index, seen) in context.of_operation(&rule.service, operation) {
+            for (index, seen) in verdicts.exchanges_of(operation) {
                 let credentials = seen.exchange.credentials;
                 let flawed = !credentials.sees_ours();
                 // A user name in another letter case may be rejected.
@@ -59,12 +60,12 @@ impl Predicate for LookupByName {
                 }
                 match self.whose {
                     NameScope::Elsewhere => {
-                        self.evaluate_foreign_name(context, rule, index, verdicts);
+                        self.evaluate_foreign_name(index, verdicts);
                     }
-                    NameScope::Nearly => self.evaluate_other_case(context, rule, index, verdicts),
+                    NameScope::Nearly => self.evaluate_other_case(index, verdicts),
                     NameScope::Here => {
                         if let Some(named) = self.named(context, index) {
-                            evaluate_request(context, rule, (index, named), verdicts);
+                            evaluate_request((index, named), verdicts);
                         }
                     }
                 }
@@ -144,13 +145,8 @@ struct Meant {
 
 impl LookupByName {
     /// A name that resources of another scope have, and none of the one that the path names.
-    fn evaluate_foreign_name(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        index: usize,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_foreign_name(&self, index: usize, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let seen = &context.seen[index];
         let bound = &history.path_bindings[index];
@@ -209,18 +205,13 @@ impl LookupByName {
                 "found",
             )
         });
-        verdicts.conclude(rule, site, fact);
+        verdicts.conclude(site, fact);
     }
 
     /// A name in another letter case than that of a resource in the scope of the path, if no resource there has
     /// exactly that name.
-    fn evaluate_other_case(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        index: usize,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_other_case(&self, index: usize, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let (seen, bound) = (&context.seen[index], &history.path_bindings[index]);
         let place = seen.operation.and_then(|operation| {
@@ -270,7 +261,7 @@ impl LookupByName {
                 "found",
             )
         });
-        verdicts.conclude(rule, Site::Exchange(index), fact);
+        verdicts.conclude(Site::Exchange(index), fact);
     }
 
     /// The resource of the parameter, if an earlier response had exactly this name.
@@ -323,12 +314,8 @@ fn borne<'a>(
     })
 }
 
-fn evaluate_request(
-    context: &Context<'_>,
-    rule: &Rule,
-    (index, meant): (usize, Meant),
-    verdicts: &mut Verdicts<'_>,
-) {
+fn evaluate_request((index, meant): (usize, Meant), verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let history = &context.history;
     let seen = &context.seen[index];
     let when = history.moments[index];
@@ -372,7 +359,7 @@ fn evaluate_request(
                 format!("{key}, which the path names"),
                 "rejected",
             );
-            verdicts.conclude(rule, Site::Exchange(index), Some(fact));
+            verdicts.conclude(Site::Exchange(index), Some(fact));
         }
         return;
     }
@@ -414,6 +401,6 @@ fn evaluate_request(
     if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
         && let Some(sites) = Sites::collect(sites)
     {
-        verdicts.conclude_at(rule, sites, wrong);
+        verdicts.conclude_at(sites, wrong);
     }
 }

@@ -27,8 +27,9 @@ impl Predicate for MatchesConfiguration {
         &[Need::Document, Need::Configuration]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let pointer = format!("/{}/{}", rule.service, self.key.replace('.', "/"));
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let pointer = format!("/{}/{}", verdicts.rule.service, self.key.replace('.', "/"));
         let Some(wanted) = json::get(&context.evidence.configured, &pointer) else {
             return;
         };
@@ -44,7 +45,7 @@ impl Predicate for MatchesConfiguration {
                     json::short(value),
                 )
             });
-            verdicts.conclude(rule, resource.site(&self.at), fact);
+            verdicts.conclude(resource.site(&self.at), fact);
         }
     }
 

@@ -136,7 +136,8 @@ impl Predicate for Membership {
         references.any_argument("model/group-argument", &model.group_argument);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         if matches!(self.aspect, Aspect::Listed | Aspect::Unrelated) {
             let lists = history
@@ -146,7 +147,7 @@ impl Predicate for Membership {
             for list in
                 lists.filter(|list| list.filters.is_empty() && list.is_complete && !list.is_attempt)
             {
-                self.evaluate_list(context, rule, list, verdicts);
+                self.evaluate_list(list, verdicts);
             }
         }
         for (_, resource) in history.resources.of_kind(&self.model.view) {
@@ -158,7 +159,7 @@ impl Predicate for Membership {
                 .iter()
                 .filter(|observation| !observation.is_attempt())
             {
-                self.evaluate_observation(context, rule, ((user, group), observation), verdicts);
+                self.evaluate_observation(((user, group), observation), verdicts);
             }
         }
     }
@@ -279,11 +280,10 @@ impl Predicate for Membership {
 impl Membership {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         ((user, group), observation): (Pair, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let known = self
             .model
@@ -337,13 +337,7 @@ impl Membership {
             }
             (Aspect::ReadPosition, Standing::Joined(Some(member))) => {
                 let model = &self.model;
-                return model.evaluate_read_position(
-                    context,
-                    rule,
-                    (member, group),
-                    observation,
-                    verdicts,
-                );
+                return model.evaluate_read_position((member, group), observation, verdicts);
             }
             _ => return,
         };
@@ -374,17 +368,12 @@ impl Membership {
                     .map_or_else(|| "nothing".to_owned(), json::short),
             ),
         };
-        verdicts.conclude(rule, site, is_wrong.then_some(fact));
+        verdicts.conclude(site, is_wrong.then_some(fact));
     }
 
     /// Judges which groups a user's list contains.
-    fn evaluate_list(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        list: &List<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_list(&self, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(user) = list.scope().filter(|_| list.is_readable()) else {
             return;
@@ -424,7 +413,7 @@ impl Membership {
             }
         }
         if judged == 0 {
-            verdicts.record_vacuous(rule, Vacuity::NothingDue);
+            verdicts.record_vacuous(Vacuity::NothingDue);
             return;
         }
         let fact = lacks.map(|key| {
@@ -434,7 +423,7 @@ impl Membership {
                 list.without_it(),
             )
         });
-        verdicts.conclude(rule, sites, fact);
+        verdicts.conclude(sites, fact);
     }
 }
 
@@ -442,12 +431,11 @@ impl GroupModel {
     /// Compares the read position with the last observation of the member before and the first one after.
     fn evaluate_read_position(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (member, group): (ResourceId, ResourceId),
         observation: &Observation<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(shown) = observation.representation(context) else {
             return;
@@ -509,7 +497,7 @@ impl GroupModel {
                 format!("{}, as the member shows", json::short(b)),
                 json::short(a),
             );
-            verdicts.conclude(rule, site.clone(), (!agrees).then_some(fact));
+            verdicts.conclude(site.clone(), (!agrees).then_some(fact));
             if !agrees {
                 return;
             }

@@ -27,8 +27,9 @@ impl Predicate for OtherFieldsUnchanged {
         Some(operations(model, |o| o.does == Action::Changes))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (index, seen) in verdicts.exchanges_of(self.of.id()) {
             let mut writes = context.history.writes.iter();
             let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
                 continue;
@@ -37,7 +38,7 @@ impl Predicate for OtherFieldsUnchanged {
             let is_refused = write.outcome == Outcome::Refused;
             let is_judged = self.refused.is_none_or(|refused| refused == is_refused);
             if is_change && is_judged && !(is_silent(seen) && write.outcome == Outcome::Done) {
-                self.evaluate_write(context, rule, write, verdicts);
+                self.evaluate_write(write, verdicts);
             }
         }
     }
@@ -74,13 +75,8 @@ impl Predicate for OtherFieldsUnchanged {
 }
 
 impl OtherFieldsUnchanged {
-    fn evaluate_write(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        write: &Write<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_write(&self, write: &Write<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
@@ -95,7 +91,7 @@ impl OtherFieldsUnchanged {
             is_whole(s) && (is_answer(s) || write.moment.is_before(&s.moment)) && !s.is_attempt()
         });
         let (Some(before), Some(after)) = (earlier.next(), after) else {
-            verdicts.record_vacuous(rule, Vacuity::Alone);
+            verdicts.record_vacuous(Vacuity::Alone);
             return;
         };
         // Only this write lies between the two, apart from the request that returned the first one.
@@ -124,7 +120,7 @@ impl OtherFieldsUnchanged {
                 .exchange()
                 .is_some_and(|at| is_silent(&context.seen[at]))
             {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 return;
             }
             compared.retain(|c| !names(other, &c.pointer));
@@ -132,7 +128,7 @@ impl OtherFieldsUnchanged {
         compared
             .retain(|c| !names(write, &c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
         let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-            verdicts.record_vacuous(rule, Vacuity::Alone);
+            verdicts.record_vacuous(Vacuity::Alone);
             return;
         };
         let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
@@ -155,7 +151,7 @@ impl OtherFieldsUnchanged {
             (shown.site(&change.pointer), fact)
         });
         verdicts
-            .instance(rule, sites)
+            .instance(sites)
             .after(before.exchange)
             .conclude_at(wrong);
     }

@@ -22,19 +22,16 @@ impl Predicate for OtherResourcesUnchanged {
         Some(operations(model, |o| o.does.writes()))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let operation = self.of.id();
-        if context
-            .of_operation(&rule.service, operation)
-            .next()
-            .is_none()
-        {
+        if verdicts.exchanges_of(operation).next().is_none() {
             return;
         }
         let is_of = |write: &Write<'_>| {
             let exchange = write.exchange().map(|index| context.seen[index].exchange);
-            exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
+            exchange.is_some_and(|e| e.service == verdicts.rule.service && e.operation == operation)
         };
         let is_shared = |kind: &str| {
             context
@@ -57,7 +54,7 @@ impl Predicate for OtherResourcesUnchanged {
                     before.moment.is_before(&w.moment) && w.moment.is_before(&after.moment)
                 });
                 if let Some(write) = last.filter(|write| is_of(write)) {
-                    evaluate_pair(context, rule, (write, id), (before, after), verdicts);
+                    evaluate_pair((write, id), (before, after), verdicts);
                 }
             }
         }
@@ -117,12 +114,11 @@ impl Predicate for OtherResourcesUnchanged {
 }
 
 fn evaluate_pair(
-    context: &Context<'_>,
-    rule: &Rule,
     (write, id): (&Write<'_>, ResourceId),
     (before, after): (&Observation<'_>, &Observation<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let kind = history.resources.get(id).kind;
     // What else lies between the two did not touch it for certain; this write names another.
@@ -150,7 +146,7 @@ fn evaluate_pair(
                 format!("{key}, which {operation} did not name"),
                 "not found",
             );
-            verdicts.conclude(rule, [Site::Exchange(by), site], Some(fact));
+            verdicts.conclude([Site::Exchange(by), site], Some(fact));
         }
         return;
     };
@@ -173,7 +169,7 @@ fn evaluate_pair(
         (shown.site(&change.pointer), fact)
     });
     verdicts
-        .instance(rule, sites)
+        .instance(sites)
         .after(before.exchange)
         .conclude_at(wrong);
 }

@@ -49,14 +49,15 @@ impl Predicate for PageLinks {
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut held = None;
         for (index, seen) in context.seen.iter().enumerate() {
             let Some(via) = &seen.exchange.via else {
                 continue;
             };
             let from = &context.seen[via.exchange];
-            let is_ours = from.exchange.service == rule.service
+            let is_ours = from.exchange.service == verdicts.rule.service
                 && from.exchange.operation == self.of.id()
                 && from.value(&via.pointer).is_some();
             // Wrong credentials are refused wherever they lead.
@@ -76,8 +77,8 @@ impl Predicate for PageLinks {
                 held,
             };
             match self.aspect {
-                Aspect::Leads => link.leads(rule, verdicts),
-                Aspect::Numbered => link.numbered(rule, verdicts),
+                Aspect::Leads => link.leads(verdicts),
+                Aspect::Numbered => link.numbered(verdicts),
             }
         }
     }
@@ -158,7 +159,7 @@ impl Link<'_> {
         Site::answer(self.from.0, self.pointer)
     }
 
-    fn leads(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn leads(&self, verdicts: &mut Verdicts<'_>) {
         let expected = match self.pointer {
             FIRST => "the first page",
             PREVIOUS => "the page before",
@@ -179,7 +180,7 @@ impl Link<'_> {
             .is_some_and(|s| s == 404 || s == 410 || s == 400);
         if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts.conclude(rule, sites, Some(wrong("nothing")));
+            verdicts.conclude(sites, Some(wrong("nothing")));
             return;
         }
         let same_list = to.exchange.operation == self.from.1.exchange.operation;
@@ -188,7 +189,7 @@ impl Link<'_> {
         }
         if !same_list || self.is_elsewhere() {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts.conclude(rule, sites, Some(wrong("another list")));
+            verdicts.conclude(sites, Some(wrong("another list")));
             return;
         }
         let size = "/meta/page_size";
@@ -196,12 +197,12 @@ impl Link<'_> {
         if sizes.is_some_and(|(before, after)| !json::equal(before, after)) {
             let sites = [Site::answer(index, size), self.site()];
             let fact = wrong("one of another size");
-            verdicts.conclude(rule, sites, Some(fact));
+            verdicts.conclude(sites, Some(fact));
             return;
         }
         let wrong = match self.holds() {
             Holds::Unknown => {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 return;
             }
             Holds::It => None,
@@ -217,7 +218,7 @@ impl Link<'_> {
         let held = first.map_or(Site::Exchange(index), |first| {
             first.site(self.key_of(first))
         });
-        verdicts.conclude(rule, [held, self.site()], wrong);
+        verdicts.conclude([held, self.site()], wrong);
     }
 
     /// Where an item has its key.
@@ -313,7 +314,7 @@ impl Link<'_> {
         pairs.any(|(ours, other)| ours.zip(*other).is_some_and(|(ours, other)| ours != other))
     }
 
-    fn numbered(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn numbered(&self, verdicts: &mut Verdicts<'_>) {
         let (index, to) = self.to;
         let asked = page_in(&to.exchange.request.target);
         let shown = to.value("/meta/page").and_then(Value::as_u64);
@@ -327,7 +328,7 @@ impl Link<'_> {
                 shown.to_string(),
             )
         });
-        verdicts.conclude(rule, Site::answer(index, "/meta/page"), fact);
+        verdicts.conclude(Site::answer(index, "/meta/page"), fact);
     }
 }
 

@@ -30,9 +30,9 @@ impl Predicate for ParameterDefault {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in context.of_operation(&rule.service, operation) {
+            for (index, seen) in verdicts.exchanges_of(operation) {
                 if seen.exchange.sent.contains_key(&self.parameter) {
                     continue;
                 }
@@ -40,7 +40,7 @@ impl Predicate for ParameterDefault {
                     continue;
                 };
                 let fact = differs(&self.parameter, &self.value, got);
-                verdicts.conclude(rule, Site::answer(index, &self.at), fact);
+                verdicts.conclude(Site::answer(index, &self.at), fact);
             }
         }
     }

@@ -36,9 +36,10 @@ impl Predicate for ParameterEcho {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for operation in &self.operations {
-            for (index, seen) in context.of_operation(&rule.service, operation) {
+            for (index, seen) in verdicts.exchanges_of(operation) {
                 let Some(sent) = seen.exchange.sent.get(&self.parameter) else {
                     continue;
                 };
@@ -52,14 +53,14 @@ impl Predicate for ParameterEcho {
                 let values = seen.select(&self.at);
                 let places = values.iter().map(|(at, _)| Site::answer(index, at));
                 let Some(sites) = Sites::collect(places) else {
-                    verdicts.record_vacuous(rule, Vacuity::Empty);
+                    verdicts.record_vacuous(Vacuity::Empty);
                     continue;
                 };
                 let wrong = values.iter().find_map(|(at, got)| {
                     let fact = differs(sent, got, self.compare, &self.or)?;
                     Some((Site::answer(index, at), fact))
                 });
-                verdicts.conclude_at(rule, sites, wrong);
+                verdicts.conclude_at(sites, wrong);
             }
         }
     }

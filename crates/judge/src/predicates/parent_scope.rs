@@ -34,14 +34,14 @@ impl Predicate for ParentScope {
         }))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(self.of.id()) {
             match (seen.operation.map(|o| o.does), &seen.acceptance) {
                 (_, Acceptance::Inconclusive(_)) | (None, _) => {}
-                (Some(Action::Lists), _) => evaluate_page(context, rule, index, verdicts),
+                (Some(Action::Lists), _) => evaluate_page(index, verdicts),
                 (Some(does), found) => {
                     let accepted = *found == Acceptance::Accepted;
-                    evaluate_request(context, rule, (index, does, accepted), verdicts);
+                    evaluate_request((index, does, accepted), verdicts);
                 }
             }
         }
@@ -90,12 +90,8 @@ fn belongs(context: &Context<'_>, id: ResourceId) -> String {
     keys.next_back().unwrap_or_default().to_owned()
 }
 
-fn evaluate_request(
-    context: &Context<'_>,
-    rule: &Rule,
-    (index, does, accepted): (usize, Action, bool),
-    verdicts: &mut Verdicts<'_>,
-) {
+fn evaluate_request((index, does, accepted): (usize, Action, bool), verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let history = &context.history;
     let bound = &history.path_bindings[index];
     let when = history.moments[index];
@@ -135,7 +131,7 @@ fn evaluate_request(
     let others = earlier.into_iter().chain(witness).map(Site::Exchange);
     let sites = Sites::collect(others.chain([site]));
     if let Some(sites) = sites {
-        verdicts.conclude(rule, sites, wrong);
+        verdicts.conclude(sites, wrong);
     }
 }
 
@@ -165,7 +161,8 @@ fn survives(
 }
 
 /// The items of a page, if a resource of another parent is known that must not be among them.
-fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
+fn evaluate_page(index: usize, verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let history = &context.history;
     let bound = &history.path_bindings[index];
     let about = bound.shown_type.and_then(|shown| context.about(shown));
@@ -200,7 +197,7 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
         return;
     };
     if (foreign.is_none() && wrong.is_none()) || items.is_empty() {
-        verdicts.record_vacuous(rule, Vacuity::Alone);
+        verdicts.record_vacuous(Vacuity::Alone);
         return;
     }
     let wrong = wrong.map(|&(id, item, _)| {
@@ -217,5 +214,5 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
     {
         return;
     }
-    verdicts.conclude_at(rule, sites, wrong);
+    verdicts.conclude_at(sites, wrong);
 }

@@ -20,7 +20,8 @@ impl Predicate for PlainJson {
     }
 
     /// Judges every accepted response and every payload of the service.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (index, seen) in context.seen.iter().enumerate() {
             let exchange = seen.exchange;
             let Outcome::Answered { response, .. } = &exchange.outcome else {
@@ -29,21 +30,15 @@ impl Predicate for PlainJson {
             let is_xml = response.body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'<');
             let accepted = seen.acceptance == Acceptance::Accepted;
             let is_document = exchange.document().is_some() && !is_xml;
-            if exchange.service == rule.service && accepted && is_document {
+            if exchange.service == verdicts.rule.service && accepted && is_document {
                 let site = |pointer: &str| Site::answer(index, pointer);
-                evaluate(
-                    rule,
-                    exchange.notes(),
-                    site,
-                    (index + 1, exchange.step),
-                    verdicts,
-                );
+                evaluate(exchange.notes(), site, (index + 1, exchange.step), verdicts);
             }
         }
         for (payload, one) in context.evidence.payloads.iter().enumerate() {
-            if one.kind.split('/').next() == Some(rule.service.as_str()) {
+            if one.kind.split('/').next() == Some(verdicts.rule.service.as_str()) {
                 let site = |pointer: &str| Site::payload(payload, pointer);
-                evaluate(rule, &one.notes, site, (0, one.step), verdicts);
+                evaluate(&one.notes, site, (0, one.step), verdicts);
             }
         }
     }
@@ -66,7 +61,6 @@ impl Predicate for PlainJson {
 
 /// Judges one document by what was odd about its text.
 fn evaluate(
-    rule: &Rule,
     notes: &[Note],
     site: impl Fn(&str) -> Site,
     place: (usize, usize),
@@ -76,12 +70,12 @@ fn evaluate(
     for note in notes {
         let (pointer, fact) = fact(note);
         if !is_reported(verdicts, place, note) {
-            verdicts.conclude(rule, site(pointer), Some(fact));
+            verdicts.conclude(site(pointer), Some(fact));
             is_plain = false;
         }
     }
     if is_plain {
-        verdicts.conclude(rule, site(""), None);
+        verdicts.conclude(site(""), None);
     }
 }
 

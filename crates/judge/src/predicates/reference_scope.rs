@@ -34,7 +34,8 @@ impl Predicate for ReferenceScope {
         references.kind("to", &self.to);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
             for observation in &resource.observations {
@@ -50,7 +51,7 @@ impl Predicate for ReferenceScope {
                 let Some(named) = named.filter(|_| !verdicts.has_finding_at(&site)) else {
                     continue;
                 };
-                self.evaluate_request(context, rule, (id, named, site), verdicts);
+                self.evaluate_request((id, named, site), verdicts);
             }
         }
     }
@@ -104,11 +105,10 @@ fn is_within(history: &History<'_>, id: ResourceId, target: ResourceId) -> Optio
 impl ReferenceScope {
     fn evaluate_request(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, named, site): (ResourceId, &str, Site),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let mut targets = history.resources.of_kind(&self.to);
         let target = targets.find(|(_, target)| target.key == named);
@@ -126,7 +126,7 @@ impl ReferenceScope {
             (is_within(history, id, other) == Some(false)).then(|| shown.site(key))
         });
         let Some(foreign) = foreign else {
-            verdicts.record_vacuous(rule, Vacuity::Alone);
+            verdicts.record_vacuous(Vacuity::Alone);
             return;
         };
         let wrong = (!is_own).then(|| {
@@ -136,6 +136,6 @@ impl ReferenceScope {
                 format!("{named}, which is of another one"),
             )
         });
-        verdicts.conclude(rule, [foreign, site], wrong);
+        verdicts.conclude([foreign, site], wrong);
     }
 }

@@ -24,7 +24,8 @@ impl Predicate for ReferenceToOther {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let identity = context.identity(&self.kind);
         let Some(key) = identity.and_then(|identity| identity.key.first()) else {
             return;
@@ -46,7 +47,7 @@ impl Predicate for ReferenceToOther {
                 )
             });
             let sites = [shown.site(key), shown.site(&self.at)];
-            verdicts.conclude(rule, sites, wrong);
+            verdicts.conclude(sites, wrong);
         }
     }
 

@@ -34,7 +34,8 @@ impl Predicate for ReferencedFields {
         references.kind("with", &self.with).pointers("same", &there);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let mut naming: BTreeMap<ResourceId, Vec<(ResourceId, &Observation<'_>)>> = BTreeMap::new();
         for (id, resource) in history.resources.iter() {
@@ -57,7 +58,7 @@ impl Predicate for ReferencedFields {
             }
             // A resource that is named in every message of a list is compared with each of them once.
             for (_, observation) in by {
-                self.evaluate_observation(context, rule, (named, observation), verdicts);
+                self.evaluate_observation((named, observation), verdicts);
             }
         }
     }
@@ -104,11 +105,10 @@ impl Predicate for ReferencedFields {
 impl ReferencedFields {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (named, naming): (ResourceId, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let Some(here) = naming.representation(context) else {
             return;
         };
@@ -144,7 +144,7 @@ impl ReferencedFields {
                 }
                 let (expected, actual) = if self.follows { (a, b) } else { (b, a) };
                 let fact = Fact::new("disagrees", json::short(expected), json::short(actual));
-                verdicts.conclude(rule, [beside, site], (!is_same).then_some(fact));
+                verdicts.conclude([beside, site], (!is_same).then_some(fact));
             }
         }
     }

@@ -141,11 +141,12 @@ impl Predicate for RegistrationIdentity {
         references.hook("scan/scan", &self.scan.scan);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if context.evidence.has_unobserved_actions {
             return;
         }
-        let all = self.registrations(context, &rule.service);
+        let all = self.registrations(context, &verdicts.rule.service);
         for (n, later) in all.iter().enumerate() {
             let earlier = all[..n].iter().map(|earlier| {
                 let mut earlier = earlier.clone();
@@ -170,7 +171,7 @@ impl Predicate for RegistrationIdentity {
             };
             let fact = Fact::new("user", expected, format!("user {}", later.user));
             verdicts
-                .instance(rule, [other.site.clone(), later.site.clone()])
+                .instance([other.site.clone(), later.site.clone()])
                 .after(other.site.exchange(context.evidence))
                 .conclude(wrong.then_some(fact));
         }

@@ -33,7 +33,8 @@ impl Predicate for RejectedCreate {
         }))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
 
         let outcome = if self.once {
@@ -41,7 +42,7 @@ impl Predicate for RejectedCreate {
         } else {
             Outcome::Refused
         };
-        let writes = context.writes_of(&rule.service, self.of.id());
+        let writes = context.writes_of(&verdicts.rule.service, self.of.id());
         let mut judged: Vec<usize> = Vec::new();
         for (_, write) in writes.filter(|(_, write)| write.outcome == outcome) {
             let mut lists = history.lists.iter().filter(|list| {
@@ -60,7 +61,7 @@ impl Predicate for RejectedCreate {
                 && !judged.contains(&after.pages[0])
             {
                 judged.push(after.pages[0]);
-                evaluate_lists(context, rule, write, (before, after), verdicts);
+                evaluate_lists(write, (before, after), verdicts);
             }
         }
     }
@@ -118,12 +119,11 @@ impl Predicate for RejectedCreate {
 }
 
 fn evaluate_lists(
-    context: &Context<'_>,
-    rule: &Rule,
     write: &Write<'_>,
     (before, after): (&List<'_>, &List<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let scope = before.scope();
     if scope.map_or(!history.alone, |scope| !history.is_exclusive(scope)) {
@@ -166,7 +166,7 @@ fn evaluate_lists(
     let shown = |item: &Item| &context.representations[item.representation];
     let items = after.items.iter().map(|item| shown(item).site(key));
     let Some(sites) = Sites::collect(items) else {
-        verdicts.record_vacuous(rule, Vacuity::Empty);
+        verdicts.record_vacuous(Vacuity::Empty);
         return;
     };
     // A copy of what an accepted creation made is that creation's second resource, which `once` judges.
@@ -197,7 +197,7 @@ fn evaluate_lists(
         );
         (shown(item).site(""), fact)
     });
-    verdicts.conclude_at(rule, sites, wrong);
+    verdicts.conclude_at(sites, wrong);
 }
 
 /// Whether two representations differ only in their keys, also within addresses, and in times. `key` is a pointer.

@@ -33,9 +33,10 @@ impl Predicate for RejectedName {
         references.any_parameter("path", &self.path);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
-        for (index, write) in context.writes_of(&rule.service, &self.operation) {
+        for (index, write) in context.writes_of(&verdicts.rule.service, &self.operation) {
             let exchange = context.seen[index].exchange;
             let is_refused = write.outcome == Outcome::Refused && write.does == Action::Makes;
             let name = exchange.sent.get(&self.parameter).map(as_text);
@@ -45,9 +46,9 @@ impl Predicate for RejectedName {
                     .is_some_and(|scope| history.is_exclusive(scope))
             {
                 if self.free {
-                    self.evaluate_creations(context, rule, (index, &name), verdicts);
+                    self.evaluate_creations((index, &name), verdicts);
                 } else {
-                    self.evaluate_name(context, rule, (index, &name), verdicts);
+                    self.evaluate_name((index, &name), verdicts);
                 }
             }
         }
@@ -91,18 +92,14 @@ impl Predicate for RejectedName {
 
 impl RejectedName {
     /// A creation under the name that differs only in the name from an accepted one is accepted, too.
-    fn evaluate_creations(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        (refused, name): (usize, &str),
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_creations(&self, (refused, name): (usize, &str), verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let scope = history.path_bindings[refused].scope();
         let of_scope = |index: &usize| {
             let exchange = context.seen[*index].exchange;
-            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
+            let is_this =
+                exchange.service == verdicts.rule.service && exchange.operation == self.operation;
             is_this
                 && exchange.credentials.sees_ours()
                 && history.path_bindings[*index].scope() == scope
@@ -145,16 +142,11 @@ impl RejectedName {
                 "rejected",
             )
         });
-        verdicts.conclude(rule, [Site::Exchange(refused), site], fact);
+        verdicts.conclude([Site::Exchange(refused), site], fact);
     }
 
-    fn evaluate_name(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        (refused, name): (usize, &str),
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_name(&self, (refused, name): (usize, &str), verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let cut: Option<String> = self.max.map(|max| name.chars().take(max).collect());
         let is_it = |text: &str| text == name || cut.as_deref() == Some(text);
@@ -199,7 +191,7 @@ impl RejectedName {
                     "something found",
                 )
             });
-            verdicts.conclude(rule, [Site::Exchange(refused), site], fact);
+            verdicts.conclude([Site::Exchange(refused), site], fact);
         }
     }
 }

@@ -54,15 +54,15 @@ impl Predicate for RejectsParameter {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(&self.operation) {
             let sent = seen.exchange.sent.get(&self.parameter);
             let Some(wrong) = sent.and_then(|sent| self.wrong(sent)) else {
                 continue;
             };
             let site = Site::Exchange(index);
             match &seen.acceptance {
-                Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
+                Acceptance::Inconclusive(why) => verdicts.inconclusive(why),
                 _ if verdicts.has_finding_at(&site) || !seen.exchange.credentials.sees_ours() => {}
                 found @ (Acceptance::Accepted | Acceptance::Rejected(_)) => {
                     let fact = Fact {
@@ -75,7 +75,7 @@ impl Predicate for RejectsParameter {
                         ),
                     };
                     let accepted = *found == Acceptance::Accepted;
-                    verdicts.conclude(rule, site, accepted.then_some(fact));
+                    verdicts.conclude(site, accepted.then_some(fact));
                 }
             }
         }

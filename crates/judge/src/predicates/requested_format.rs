@@ -27,7 +27,8 @@ impl Predicate for RequestedFormat {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (index, seen) in context.seen.iter().enumerate() {
             let exchange = seen.exchange;
             let Some(asked) = exchange.sent.get(&self.parameter).map(as_text) else {
@@ -47,7 +48,7 @@ impl Predicate for RequestedFormat {
                 Acceptance::Inconclusive(_) => false,
             };
             let named = asked == "xml" || asked == "json";
-            if exchange.service != rule.service
+            if exchange.service != verdicts.rule.service
                 || !is_documented
                 || response.body.is_empty()
                 || !named
@@ -65,7 +66,7 @@ impl Predicate for RequestedFormat {
                     got.to_owned(),
                 )
             });
-            verdicts.conclude(rule, Site::Exchange(index), fact);
+            verdicts.conclude(Site::Exchange(index), fact);
         }
     }
 

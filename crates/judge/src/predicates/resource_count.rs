@@ -25,7 +25,8 @@ impl Predicate for ResourceCount {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
             for observation in resource
@@ -37,12 +38,7 @@ impl Predicate for ResourceCount {
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.iter().any(|kind| kind == observation.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
-                    self.evaluate_observation(
-                        context,
-                        rule,
-                        (id, resource, observation, counted),
-                        verdicts,
-                    );
+                    self.evaluate_observation((id, resource, observation, counted), verdicts);
                 }
             }
         }
@@ -86,8 +82,6 @@ impl Predicate for ResourceCount {
 impl ResourceCount {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, resource, observation, counted): (
             ResourceId,
             &Resource<'_>,
@@ -96,6 +90,7 @@ impl ResourceCount {
         ),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(shown) = observation.representation(context) else {
             return;
@@ -163,7 +158,7 @@ impl ResourceCount {
         }
         let fact =
             (got != expected).then(|| Fact::new("count", expected.to_string(), got.to_string()));
-        verdicts.conclude(rule, site, fact);
+        verdicts.conclude(site, fact);
     }
 }
 

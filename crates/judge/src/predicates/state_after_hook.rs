@@ -31,7 +31,8 @@ impl Predicate for StateAfterHook {
         references.hook("after", &self.after);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for write in &context.history.writes {
             let Origin::Hook(event) = write.origin else {
                 continue;
@@ -44,7 +45,7 @@ impl Predicate for StateAfterHook {
                 .resource
                 .filter(|_| called && write.outcome == Outcome::Done)
             {
-                self.evaluate_write(context, rule, (write, id), verdicts);
+                self.evaluate_write((write, id), verdicts);
             }
         }
     }
@@ -80,13 +81,8 @@ impl Predicate for StateAfterHook {
 }
 
 impl StateAfterHook {
-    fn evaluate_write(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        (write, id): (&Write<'_>, ResourceId),
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_write(&self, (write, id): (&Write<'_>, ResourceId), verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let resource = history.resources.get(id);
         let made = resource
@@ -157,7 +153,7 @@ impl StateAfterHook {
                     json::short(got),
                 )
             });
-            verdicts.conclude(rule, site, fact);
+            verdicts.conclude(site, fact);
         }
     }
 }

@@ -51,7 +51,8 @@ impl Predicate for StateTimer {
         &[Need::History, Need::Clock]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let Some(about) = context.about(&self.of) else {
             return;
         };
@@ -63,13 +64,7 @@ impl Predicate for StateTimer {
                 for observation in
                     observations.filter(|s| s.shown_type == self.of && !s.is_attempt())
                 {
-                    self.evaluate_observation(
-                        context,
-                        rule,
-                        step,
-                        (resource, observation),
-                        verdicts,
-                    );
+                    self.evaluate_observation(step, (resource, observation), verdicts);
                 }
             }
         }
@@ -123,12 +118,11 @@ impl Predicate for StateTimer {
 impl StateTimer {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         step: &Transition,
         (resource, observation): (&Resource<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let made = resource.made.map(|made| &context.history.writes[made]);
         let (Some(made), Some(shown)) = (made, observation.representation(context)) else {
             return;
@@ -170,7 +164,7 @@ impl StateTimer {
             },
             state.to_owned(),
         );
-        verdicts.conclude(rule, site, (is_wrong || is_late).then_some(fact));
+        verdicts.conclude(site, (is_wrong || is_late).then_some(fact));
     }
 
     /// Whether only people lead to its state, and all their actions came after its time.

@@ -27,7 +27,8 @@ impl Predicate for StateTransition {
 
     /// Judges each resource that was observed at least twice. Between two observations several steps may have
     /// been taken, so any state that can be reached will do.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         // The newest observations of each resource: several if they overlap.
         let mut last: BTreeMap<String, Vec<(&Representation<'_>, &str)>> = BTreeMap::new();
         for resource in context.of_kind(&self.kind) {
@@ -50,7 +51,7 @@ impl Predicate for StateTransition {
                 |(_, before): &&(&Representation<'_>, &str)| !self.can_reach(before, state);
             let broken = earlier.iter().find(unreachable);
             let Some((compared, before)) = broken.or(earlier.first()) else {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 continue;
             };
             let sites = [compared.site(&self.at), resource.site(&self.at)];
@@ -60,7 +61,7 @@ impl Predicate for StateTransition {
                 actual: state.to_owned(),
                 message: format!("moved from {before} to {state}"),
             });
-            verdicts.conclude(rule, sites, fact);
+            verdicts.conclude(sites, fact);
         }
     }
 

@@ -70,7 +70,8 @@ impl Predicate for TimeDifference {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let with_now = self.at.is_none() || self.after.is_none();
         let skew = if with_now { SKEW_SECONDS } else { 0.0 };
         for resource in self.representations(context) {
@@ -99,7 +100,7 @@ impl Predicate for TimeDifference {
                 };
                 Fact::new("too-late", expected, format!("{apart} s after it"))
             });
-            verdicts.conclude(rule, sites, fact);
+            verdicts.conclude(sites, fact);
         }
     }
 

@@ -114,8 +114,11 @@ impl Predicate for TokenRegistration {
         &[Need::Hooks, Need::Configuration, Need::Clock]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(application) = configured(context, &rule.service, &self.codes.application) else {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let Some(application) =
+            configured(context, &verdicts.rule.service, &self.codes.application)
+        else {
             return;
         };
         let mut shown = BTreeSet::new();
@@ -166,7 +169,7 @@ impl Predicate for TokenRegistration {
                 ),
             };
             let fact = (registered != wanted).then_some(fact);
-            verdicts.conclude(rule, Site::hook(event, self.codes.registered.clone()), fact);
+            verdicts.conclude(Site::hook(event, self.codes.registered.clone()), fact);
         }
     }
 

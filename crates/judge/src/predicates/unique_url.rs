@@ -20,10 +20,11 @@ impl Predicate for UniqueUrl {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for name in &self.kinds {
             if let Some(identity) = context.identity(name) {
-                evaluate_kind(context, rule, (name, &identity.key), verdicts);
+                evaluate_kind((name, &identity.key), verdicts);
             }
         }
     }
@@ -45,12 +46,8 @@ impl Predicate for UniqueUrl {
     }
 }
 
-fn evaluate_kind(
-    context: &Context<'_>,
-    rule: &Rule,
-    (kind, key): (&str, &[String]),
-    verdicts: &mut Verdicts<'_>,
-) {
+fn evaluate_kind((kind, key): (&str, &[String]), verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let mut owners: BTreeMap<&str, &Representation<'_>> = BTreeMap::new();
     for resource in context.of_kind(kind) {
         let url = resource.value(URL).and_then(Value::as_str);
@@ -62,7 +59,7 @@ fn evaluate_kind(
         let owner = *owners.entry(url).or_insert(resource);
         let clash = Some(owner).filter(is_another);
         let Some(other) = clash.or_else(|| owners.values().copied().find(is_another)) else {
-            verdicts.record_vacuous(rule, Vacuity::Alone);
+            verdicts.record_vacuous(Vacuity::Alone);
             continue;
         };
         let fact = clash.map(|_| {
@@ -73,6 +70,6 @@ fn evaluate_kind(
             )
         });
         let sites = [other, resource].map(|shown| shown.site(URL));
-        verdicts.conclude(rule, sites, fact);
+        verdicts.conclude(sites, fact);
     }
 }

@@ -30,7 +30,8 @@ impl Predicate for UniqueValue {
     }
 
     /// Judges each resource when it is first observed together with another one of its scope.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut scopes: BTreeMap<String, BTreeMap<String, (String, Site)>> = BTreeMap::new();
         for resource in context.of_kind(&self.kind) {
             // Null and the empty text are unset names.
@@ -58,7 +59,7 @@ impl Predicate for UniqueValue {
                 .entry(value.to_string())
                 .or_insert_with(|| (identity.clone(), site));
             let Some(sites) = sites else {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 continue;
             };
             let fact = (*owner != identity).then(|| Fact {
@@ -70,7 +71,7 @@ impl Predicate for UniqueValue {
                     json::short(value)
                 ),
             });
-            verdicts.conclude(rule, sites, fact);
+            verdicts.conclude(sites, fact);
         }
     }
 

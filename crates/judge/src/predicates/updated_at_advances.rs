@@ -31,10 +31,11 @@ impl Predicate for UpdatedAtAdvances {
             .answers("at", &self.at);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (_, write) in context.writes_of(&rule.service, &self.operation) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (_, write) in context.writes_of(&verdicts.rule.service, &self.operation) {
             if write.does == Action::Changes && write.outcome == Outcome::Done {
-                self.evaluate_write(context, rule, write, verdicts);
+                self.evaluate_write(write, verdicts);
             }
         }
     }
@@ -66,13 +67,8 @@ impl Predicate for UpdatedAtAdvances {
 }
 
 impl UpdatedAtAdvances {
-    fn evaluate_write(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        write: &Write<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_write(&self, write: &Write<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
@@ -131,11 +127,7 @@ impl UpdatedAtAdvances {
                 format!("later than {}", json::short(was)),
                 json::short(got),
             );
-            verdicts.conclude(
-                rule,
-                [time_site.clone(), site],
-                (to <= from).then_some(fact),
-            );
+            verdicts.conclude([time_site.clone(), site], (to <= from).then_some(fact));
         }
     }
 }

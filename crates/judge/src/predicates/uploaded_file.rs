@@ -79,7 +79,8 @@ impl Predicate for UploadedFile {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for write in &context.history.writes {
             let (Some(index), Some(id)) = (write.exchange(), write.resource) else {
                 continue;
@@ -97,7 +98,7 @@ impl Predicate for UploadedFile {
                     .representation(context)
                     .filter(|shown| shown.kind == self.kind);
                 if let Some(shown) = shown.filter(|_| is_later == self.later) {
-                    self.evaluate_observation(rule, &file, shown, verdicts);
+                    self.evaluate_observation(&file, shown, verdicts);
                 }
             }
         }
@@ -146,7 +147,6 @@ impl Predicate for UploadedFile {
 impl UploadedFile {
     fn evaluate_observation(
         &self,
-        rule: &Rule,
         file: &File<'_>,
         shown: &Representation<'_>,
         verdicts: &mut Verdicts<'_>,
@@ -159,7 +159,7 @@ impl UploadedFile {
             };
             let wrong = !same(got);
             let fact = Fact::new("file", expected, json::short(got));
-            verdicts.conclude(rule, site, wrong.then_some(fact));
+            verdicts.conclude(site, wrong.then_some(fact));
         };
         if let Some(at) = &self.size {
             let size = file.content.len();

@@ -105,9 +105,10 @@ impl Predicate for WritePersists {
         }))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut writes = Vec::new();
-        for (index, write) in context.writes_of(&rule.service, self.of.id()) {
+        for (index, write) in context.writes_of(&verdicts.rule.service, self.of.id()) {
             if let Some(operation) = context.seen[index].operation
                 && write.outcome == Outcome::Done
                 && !context.history.returns_existing(context, index)
@@ -121,7 +122,7 @@ impl Predicate for WritePersists {
         }
         let shown_elsewhere = self.shown_values(context, &writes);
         for write in &writes {
-            self.evaluate_write(context, rule, write, &shown_elsewhere, verdicts);
+            self.evaluate_write(write, &shown_elsewhere, verdicts);
         }
     }
 
@@ -234,8 +235,6 @@ impl Predicate for WritePersists {
 impl WritePersists {
     fn evaluate_write(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         &AcceptedWrite {
             write,
             index,
@@ -244,6 +243,7 @@ impl WritePersists {
         shown_elsewhere: &[(ResourceId, &str)],
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
@@ -279,8 +279,8 @@ impl WritePersists {
                     resource.kind,
                     &self.through,
                 );
-                later.evaluate(rule, &expected_values, verdicts);
-                later.evaluate_stays(rule, &expected_values, &mut first_shown, verdicts);
+                later.evaluate(&expected_values, verdicts);
+                later.evaluate_stays(&expected_values, &mut first_shown, verdicts);
             }
         }
     }
@@ -441,12 +441,7 @@ impl<'c> LaterObservation<'c> {
     }
 
     /// Compares the observation with the expected values.
-    fn evaluate(
-        &self,
-        rule: &Rule,
-        expected_values: &[ExpectedValue<'_>],
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate(&self, expected_values: &[ExpectedValue<'_>], verdicts: &mut Verdicts<'_>) {
         let Some(representation) = self.observation.representation(self.context) else {
             return;
         };
@@ -499,14 +494,13 @@ impl<'c> LaterObservation<'c> {
             sites.push(site);
         }
         if let Some(sites) = Sites::collect(sites) {
-            verdicts.conclude_at(rule, sites, wrong);
+            verdicts.conclude_at(sites, wrong);
         }
     }
 
     /// Judges values with `stays-while`, and records in `first_shown` which of them this observation shows first.
     fn evaluate_stays(
         &self,
-        rule: &Rule,
         expected_values: &[ExpectedValue<'_>],
         first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
@@ -537,13 +531,13 @@ impl<'c> LaterObservation<'c> {
                 None if meets_condition && self.must_show_like_others(expected) => {
                     let why = "what was sent is not shown, although another resource shows it";
                     if !verdicts.has_finding_at(&site) {
-                        verdicts.conclude(rule, site, unless_shown(why));
+                        verdicts.conclude(site, unless_shown(why));
                     }
                 }
                 Some(shown) if meets_condition && self.is_up_to_date(shown) => {
                     let why = "what was sent was shown before and is not any more";
                     let wrong = unless_shown(why).filter(|_| !verdicts.has_finding_at(&site));
-                    verdicts.conclude(rule, site, wrong);
+                    verdicts.conclude(site, wrong);
                 }
                 None | Some(_) => {}
             }
