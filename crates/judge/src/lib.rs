@@ -25,7 +25,7 @@ mod operation;
 mod parameter;
 pub mod payload;
 mod predicate;
-pub mod predicates;
+mod predicates;
 pub mod prove;
 mod race;
 mod reproduce;

@@ -4,7 +4,7 @@ use super::acceptance::Acceptance;
 use super::compare::as_text;
 use super::context::{Context, Seen};
 use super::evidence::Expectation;
-use super::predicates::{parameter_default, parameter_echo};
+use super::predicates::parameter_echo;
 use super::sites::Site;
 use super::verdicts::{Fact, Recorder, Vacuity};
 use conformant_base::json;
@@ -56,7 +56,11 @@ fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut
         instance.conclude(None);
         return;
     }
-    instance.conclude(parameter_default::differs(&parameter.name, value, got));
+    instance.conclude(parameter_echo::differs_from_default(
+        &parameter.name,
+        value,
+        got,
+    ));
 }
 
 fn was_sent(

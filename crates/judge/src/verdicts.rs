@@ -206,6 +206,24 @@ impl<'v> Verdicts<'v> {
         self.instance(sites).conclude_at(wrong);
     }
 
+    /// Judges all values at a place of a response together, with the finding at the first one that is wrong.
+    pub fn conclude_each(
+        &mut self,
+        index: usize,
+        at: &str,
+        wrong: impl Fn(&Value) -> Option<Fact>,
+    ) {
+        let values = self.context.seen[index].select(at);
+        let site = |at: &String| Site::answer(index, at);
+        let Some(sites) = Sites::collect(values.iter().map(|(at, _)| site(at))) else {
+            self.record_vacuous(Vacuity::Empty);
+            return;
+        };
+        let mut values = values.iter();
+        let wrong = values.find_map(|(at, value)| Some((site(at), wrong(value)?)));
+        self.conclude_at(sites, wrong);
+    }
+
     /// Records that the rule could not be judged.
     pub fn inconclusive(&mut self, why: &str) {
         self.judgment.inconclusive(&self.rule.id, why);

@@ -7,15 +7,12 @@
 //! - Does not judge which status a request for a resource of another account has.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::context::Seen;
 use crate::evidence::{Body, Exchange, Outcome};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// What one account creates is never shown to another.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AccountScope {
+pub(super) struct AccountScope {
     /// The field that names the account of a resource, if there is one: if both accounts show the same, nothing is judged.
     #[serde(default)]
     account: Option<String>,

@@ -7,7 +7,7 @@ use crate::evidence::{Delivery, Event};
 /// A callback to an address uses the requested method.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct CallbackMethod {
+pub(super) struct CallbackMethod {
     /// The operation or hook that sets the address.
     set_by: String,
     /// Only if the address was set with these values.

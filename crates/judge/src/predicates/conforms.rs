@@ -7,7 +7,7 @@ use crate::payload::Document;
 /// `at`, nothing is judged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Conforms {
+pub(super) struct Conforms {
     /// The representation: `flow/execution`; list items and callbacks included.
     kind: String,
     /// Where; empty for the whole.

@@ -2,13 +2,11 @@
 //! never change are judged by `immutable`.
 
 use super::prelude::*;
-use crate::history::{Appearance, Observation, ResourceId, Write};
-use conformant_rulebook::Action;
 
 /// Two observations of a resource of this type agree, as long as no action in between may change it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ConsistentReads {
+pub(super) struct ConsistentReads {
     /// The representation that shows it.
     of: String,
 }

@@ -5,7 +5,7 @@ use super::prelude::*;
 /// The value at `at` keeps one spelling throughout a run, whatever its value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ConsistentSpelling {
+pub(super) struct ConsistentSpelling {
     /// The representation.
     pub kind: String,
     /// The value.

@@ -3,8 +3,6 @@
 //! Does not judge absent fields, nor resources whose creation was not observed.
 
 use super::prelude::*;
-use crate::compare::as_text;
-use crate::history::Outcome;
 
 /// Shorter texts may occur anywhere by chance.
 const TELLING: usize = 4;
@@ -15,7 +13,7 @@ const NAME_MAX: usize = 20;
 /// A field relates to a parameter of the request that created its resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreatedWith {
+pub(super) struct CreatedWith {
     /// The operation.
     operation: String,
     /// The parameter.

@@ -1,13 +1,11 @@
 //! `deleted-is-absent`: a deleted resource is absent from every endpoint and list. Lists may lag.
 
 use super::prelude::*;
-use crate::history::{Appearance, Moment, Outcome, ResourceId, Write};
-use conformant_rulebook::Action;
 
 /// The resource that this operation deleted is absent from every endpoint and list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeletedIsAbsent {
+pub(super) struct DeletedIsAbsent {
     /// The operation with its service.
     of: OperationName,
 }

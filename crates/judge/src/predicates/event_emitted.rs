@@ -2,9 +2,7 @@
 //! Does not judge the fields of an event.
 
 use super::prelude::*;
-use crate::compare::as_text;
 use crate::evidence::{Event, HookCall};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A feed of events: the hook that sends, and the hook that collects the events of a send.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,7 +23,7 @@ pub(super) struct Feed {
 /// A send with one of these outcomes is reported by an event of this type.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EventEmitted {
+pub(super) struct EventEmitted {
     /// Where the events come from.
     feed: Feed,
     /// The type of the event.

@@ -1,13 +1,21 @@
 //! `event-fields` with `of`: a field of a send's events has the value that the send was given. Does not judge fields that an
 //! event lacks.
+//!
+//! `event-fields` with `recipient`: a field has the same value in all events of one message. Does not compare two messages.
+//!
+//! `event-fields` with `message`: a message has one recipient and belongs to one send. Does not judge events without the
+//! identifier of their message.
+//!
+//! `event-fields` with `type`: what every payload has in common, for an event type without a schema. Requires no field.
+//!
+//! `event-fields` with `aspect`: the type of an event and the address of its schema belong together. Does not judge events of
+//! unknown types, or events without an address.
 
-use super::event_emitted::{Collected, Feed};
 #[cfg(test)]
-use super::event_emitted::{SEND, collected, feed};
+use super::event_emitted::{COLLECT, SEND, collected, feed};
+use super::event_emitted::{Collected, Feed};
 use super::prelude::*;
-use crate::compare::as_text;
 use conformant_base::text;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the values of events in a finding.
 const SHOWN_BYTES_MAX: usize = 100;
@@ -15,7 +23,7 @@ const SHOWN_BYTES_MAX: usize = 100;
 /// A field of the events has the value of an argument or a result of the send.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EventFields {
+pub(super) struct EventFields {
     /// Where the events come from.
     feed: Feed,
     /// Where in each payload.
@@ -232,4 +240,481 @@ impl EventFields {
             ),
         ))
     }
+}
+
+/// A field is the same in all events of a send to one recipient in one attempt.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventFieldsAgree {
+    /// Where the events come from.
+    feed: Feed,
+    /// Where in each payload.
+    at: String,
+    /// The recipient in each payload.
+    recipient: String,
+    /// The argument of the send that lists the recipients.
+    recipients: String,
+    /// The number of the attempt in each payload.
+    attempt: String,
+}
+
+impl Predicate for EventFieldsAgree {
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("at", &self.at);
+        references.any_event("recipient", &self.recipient);
+        references.any_event("attempt", &self.attempt);
+    }
+
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for collected in self.feed.collected(context) {
+            let given = collected
+                .argument(&self.recipients)
+                .and_then(Value::as_array);
+            let given: Vec<String> = given.into_iter().flatten().map(as_text).collect();
+            let mut messages: BTreeMap<(String, String), Vec<(usize, String)>> = BTreeMap::new();
+            for (n, event) in collected.events().iter().enumerate() {
+                let payload = event.get("payload");
+                let text = |at: &str| payload?.pointer(at).map(as_text);
+                let (Some(to), Some(value)) = (text(&self.recipient), text(&self.at)) else {
+                    continue;
+                };
+                // With two messages to one recipient, an event may be about either.
+                if given.iter().filter(|one| **one == to).count() == 1 {
+                    let attempt = text(&self.attempt).unwrap_or_default();
+                    messages.entry((to, attempt)).or_default().push((n, value));
+                }
+            }
+            let place =
+                |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
+            for events in messages.values().filter(|events| events.len() > 1) {
+                let (_, first) = &events[0];
+                let other = events.iter().find(|(_, value)| value != first);
+                let wrong = other.map(|(n, value)| {
+                    let fact = Fact::new(
+                        "one-message",
+                        format!("{first}, as in an earlier event of this message"),
+                        value.clone(),
+                    );
+                    (place(*n), fact)
+                });
+                if let Some(sites) = Sites::collect(events.iter().map(|(n, _)| place(*n))) {
+                    verdicts.conclude_at(sites, wrong);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let event = |to: &str, attempt: &str, id: &str| {
+            json!({
+                "type": "x",
+                "payload": {"to": {"address": to}, "attempt": attempt, "message_id": id},
+            })
+        };
+        let shown = |to: &[&str], events: &[Value]| {
+            let parameters = json!({
+                "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",
+                "attempt": "/attempt",
+            });
+            let rule = Example::for_rule("events", parameters);
+            let sent = rule.hook(SEND, json!({"to": to}), json!({"operation_id": "o1"}));
+            collected(&sent, events)
+        };
+        let one = event("+1", "1", "m1");
+        let other = event("+1", "1", "m2");
+        let to_another = event("+2", "1", "m2");
+        vec![
+            shown(&["+1"], &[one.clone(), one.clone()]).passes(),
+            shown(&["+1", "+2"], &[one.clone(), one.clone(), to_another]).passes(),
+            shown(&["+1"], &[one.clone(), other.clone()]).fails("/events/1/payload/message_id"),
+            shown(&["+1"], &[one.clone(), event("+1", "2", "m2")]).not_judged(),
+            shown(&["+1", "+1"], &[one.clone(), other]).not_judged(),
+            shown(&["+1"], &[one]).not_judged(),
+        ]
+    }
+}
+
+/// Two messages, to other recipients or of other sends, never have the same identifier.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventMessagesDiffer {
+    /// Where the events come from.
+    feed: Feed,
+    /// The identifier of the message in each payload.
+    message: String,
+    /// The recipient in each payload.
+    to: String,
+}
+
+/// What the first event with an identifier says about its message.
+struct Message {
+    send: String,
+    to: Option<String>,
+    site: Site,
+}
+
+impl Predicate for EventMessagesDiffer {
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("message", &self.message);
+        references.any_event("to", &self.to);
+    }
+
+    /// Judges each message when it is first observed after another one.
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let mut messages: BTreeMap<String, Message> = BTreeMap::new();
+        for collected in self.feed.collected(context) {
+            let Some(send) = self.feed.send_of(&collected) else {
+                continue;
+            };
+            for (n, event) in collected.events().iter().enumerate() {
+                let text = |at: &str| event.get("payload")?.pointer(at).map(as_text);
+                let Some(id) = text(&self.message) else {
+                    continue;
+                };
+                let at = format!("/events/{n}/payload{}", self.message);
+                let site = Site::hook(collected.event, at);
+                let to = text(&self.to);
+                let Some(known) = messages.get_mut(&id) else {
+                    let others = messages.values().map(|message| &message.site);
+                    if let Some(sites) = Sites::first_with_last(others, site.clone()) {
+                        verdicts.conclude(sites, None);
+                    }
+                    let send = send.clone();
+                    messages.insert(id, Message { send, to, site });
+                    continue;
+                };
+                let other = match (&known.to, &to) {
+                    _ if known.send != send => Some(format!("of {}", known.send)),
+                    (Some(known), Some(to)) if known != to => Some(format!("to {known}")),
+                    _ => None,
+                };
+                if let Some(other) = other {
+                    let fact = Fact::new(
+                        "not-unique",
+                        format!("another identifier than that of the message {other}"),
+                        id,
+                    );
+                    let sites = [known.site.clone(), site];
+                    verdicts.conclude(sites, Some(fact));
+                } else if known.to.is_none() {
+                    known.to = to;
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let event = |to: &str, id: &str| {
+            json!({
+                "type": "x", "payload": {"to": {"address": to}, "message_id": id},
+            })
+        };
+        let parameters = json!({"feed": feed(), "message": "/message_id", "to": "/to/address"});
+        let rule = Example::for_rule("events", parameters);
+        let sent = |scene: &ExampleBuilder, operation: &str, events: &[Value]| {
+            let operation = json!({"operation_id": operation});
+            let scene = scene.hook(SEND, json!({"to": ["+1", "+2"]}), operation.clone());
+            scene.hook(COLLECT, operation, json!({"events": events}))
+        };
+        let one = event("+1", "m1");
+        let first = sent(&rule, "o1", std::slice::from_ref(&one));
+        vec![
+            sent(&rule, "o1", &[one.clone(), event("+2", "m2")]).passes(),
+            sent(&rule, "o1", &[one.clone(), event("+2", "m1")])
+                .fails("/events/1/payload/message_id"),
+            sent(&first, "o2", &[event("+1", "m2")]).passes(),
+            sent(&first, "o2", std::slice::from_ref(&one)).fails("/events/0/payload/message_id"),
+            sent(&rule, "o1", &[one.clone(), one]).not_judged(),
+        ]
+    }
+}
+
+/// The payloads of one event type are well-formed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventPayload {
+    /// Where the events come from.
+    feed: Feed,
+    /// The type of the events.
+    r#type: String,
+    /// Whether every scalar value other than null is a text.
+    #[serde(default)]
+    texts: bool,
+    /// Whether no value is null.
+    #[serde(default)]
+    without_nulls: bool,
+    /// The only members of an object, by its pointer.
+    #[serde(default)]
+    only: BTreeMap<String, Vec<String>>,
+    /// Members that the payload does not have.
+    #[serde(default)]
+    without: Vec<String>,
+}
+
+impl Predicate for EventPayload {
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
+
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (index, n, event) in self.feed.events(context) {
+            let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
+            let Some(payload) = event.get("payload").filter(|_| is_type) else {
+                continue;
+            };
+            let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
+            let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
+            verdicts.conclude_at(site(""), wrong);
+        }
+    }
+
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
+        let mut payloads = vec![json!({"message_id": 1}), json!({"message_id": null})];
+        payloads.extend(self.without.iter().map(|name| json!({name: "1"})));
+        let unlisted = json!({"unlisted": "1"});
+        payloads.extend(self.only.keys().map(|at| match at.strip_prefix('/') {
+            Some(name) => json!({name: unlisted}),
+            None => unlisted.clone(),
+        }));
+        let to = |payload| Mutation::new(site.clone(), Change::To(payload));
+        payloads.into_iter().map(to).collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let other = json!({"type": "message.sent", "payload": {"attempt": 1}});
+        let of = |mut parameters: Value, events: &[Value]| {
+            parameters["feed"] = feed();
+            parameters["type"] = json!("message.read");
+            collected(&Example::for_rule("events", parameters), events)
+        };
+        let read = |parameters: &Value, payload: Value| {
+            let read = json!({"type": "message.read", "payload": payload});
+            of(parameters.clone(), &[other.clone(), read])
+        };
+        let texts = json!({"texts": true});
+        let nulls = json!({"without_nulls": true});
+        let members = json!({"only": {"/to": ["address"]}, "without": ["account_sid"]});
+        vec![
+            read(&texts, json!({"attempt": "1", "to": {"address": null}})).passes(),
+            read(&texts, json!({"attempt": 1})).fails("/events/1/payload/attempt"),
+            read(&texts, json!({"tags": {"a": true}})).fails("/events/1/payload/tags/a"),
+            read(&nulls, json!({"attempt": 1})).passes(),
+            read(&nulls, json!({"to": {"address": null}})).fails("/events/1/payload/to/address"),
+            read(&members, json!({"to": {"address": 1}})).passes(),
+            read(&members, json!({"to": {"name": "x"}})).fails("/events/1/payload/to/name"),
+            read(&members, json!({"account_sid": "AC1"})).fails("/events/1/payload/account_sid"),
+            of(texts.clone(), std::slice::from_ref(&other)).not_judged(),
+        ]
+    }
+}
+
+impl EventPayload {
+    /// The first place that is wrong.
+    fn wrong(&self, payload: &Value) -> Option<(String, Fact)> {
+        let fact = |expected: &str, actual: &Value| {
+            Fact::new("payload", expected.to_owned(), json::short(actual))
+        };
+        for name in &self.without {
+            if let Some(value) = payload.get(name) {
+                return Some((format!("/{name}"), fact("no such field", value)));
+            }
+        }
+        for (at, names) in &self.only {
+            let members = payload.pointer(at).and_then(Value::as_object);
+            let unlisted = |(name, _): &(&String, &Value)| !names.contains(name);
+            if let Some((name, value)) = members.into_iter().flatten().find(unlisted) {
+                let expected = format!("only {}", names.join(", "));
+                return Some((format!("{at}/{name}"), fact(&expected, value)));
+            }
+        }
+        let mut first = None;
+        json::visit_leaves(payload, &mut |at, value| {
+            let is_wrong = match value {
+                Value::Null => self.without_nulls,
+                Value::Bool(_) | Value::Number(_) => self.texts,
+                Value::String(_) | Value::Array(_) | Value::Object(_) => false,
+            };
+            if is_wrong {
+                first.get_or_insert_with(|| (at.to_owned(), fact("a string", value)));
+            }
+        });
+        first
+    }
+}
+
+/// The address of an event's schema ends in a name and its version.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventSchemaAddress {
+    /// Where the events come from.
+    feed: Feed,
+    /// What of the address.
+    aspect: Aspect,
+    /// The text before the name in the last segment but one.
+    #[serde(default)]
+    prefix: Option<String>,
+}
+
+/// The part of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// It ends in a name and the version of that name.
+    Version,
+    /// Its name is that of the event's type.
+    Type,
+}
+
+impl Predicate for EventSchemaAddress {
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
+
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (index, n, event) in self.feed.events(context) {
+            let schema = event.get("schema").and_then(Value::as_str);
+            let of = event.get("type").and_then(Value::as_str);
+            let Some(schema) = schema else { continue };
+            let wrong = match self.compare(context, of, schema) {
+                Announced::Unknown => continue,
+                Announced::Right => None,
+                Announced::Mismatch(expected) => {
+                    Some(Fact::new("schema-address", expected, schema.to_owned()))
+                }
+            };
+            let site = Site::hook(index, format!("/events/{n}/schema"));
+            verdicts.conclude(site, wrong);
+        }
+    }
+
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
+        let others = ["no address", "https://example.com/api.Another/1"];
+        let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));
+        others.into_iter().map(to).collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let event = |parameters: Value, kind: &str, schema: &str| {
+            let kind = format!("com.svc.comms-api.message.{kind}");
+            let rule = Example::for_rule("events", parameters);
+            collected(
+                &rule,
+                &[json!({"type": kind, "schema": schema, "payload": {}})],
+            )
+        };
+        let version =
+            |schema: &str| event(json!({"feed": feed(), "aspect": "version"}), "sent", schema);
+        let of_type = |kind: &str, schema: &str| {
+            event(json!({"feed": feed(), "aspect": "type"}), kind, schema)
+        };
+        let prefixed = |schema: &str| {
+            let parameters = json!({"feed": feed(), "aspect": "type", "prefix": "CommsApi."});
+            event(parameters, "sent", schema)
+        };
+        let without = Example::for_rule("events", json!({"feed": feed(), "aspect": "type"}));
+        let at = "/events/0/schema";
+        vec![
+            version("https://h/CommsApi.MessageSent/4").passes(),
+            version("https://h/CommsApi.MessageScheduled/1").passes(),
+            version("https://h/CommsApi.MessageSentAgain/1").passes(),
+            version("https://h/CommsApi.OperationPaused/7").passes(),
+            version("CommsApi.MessageQueued/3").passes(),
+            version("CommsApi.MessageRead/9").passes(),
+            version("https://h/CommsApi.MessageSent/5").fails(at),
+            version("https://h/CommsApi.MessageSent/44").fails(at),
+            version("https://h/CommsApi.MessageSent").fails(at),
+            version("CommsApi.OperationCompleted/1").fails(at),
+            of_type("sent", "https://h/CommsApi.MessageSent/4").passes(),
+            of_type("sent", "https://h/CommsApi.MessageQueued/3").fails(at),
+            of_type("read", "https://h/CommsApi.MessageQueued/3").not_judged(),
+            prefixed("https://h/CommsApi.MessageSent/4").passes(),
+            prefixed("CommsApi.MessageSent/4").passes(),
+            prefixed("https://h/Other.MessageSent/4").fails(at),
+            collected(&without, &[json!({"type": "x", "payload": {}})]).not_judged(),
+        ]
+    }
+}
+
+/// How an address compares with the table of event types.
+enum Announced {
+    /// Not in the table.
+    Unknown,
+    /// As in the table.
+    Right,
+    /// Different, with the expected text.
+    Mismatch(String),
+}
+
+impl EventSchemaAddress {
+    fn compare(&self, context: &Context<'_>, of: Option<&str>, schema: &str) -> Announced {
+        let announced = name_and_version(schema);
+        let types = &context.rulebook.event_types;
+        match (self.aspect, announced) {
+            (Aspect::Version, None) => {
+                Announced::Mismatch("an address that ends in a name and a version".to_owned())
+            }
+            (Aspect::Version, Some((name, version))) => {
+                let mut known = types.values().flatten().filter_map(|kind| named(kind));
+                match known.find(|(known, _)| *known == name) {
+                    Some((_, known)) if known != version => {
+                        Announced::Mismatch(format!("{name}/{known}"))
+                    }
+                    Some(_) | None => Announced::Right,
+                }
+            }
+            (Aspect::Type, announced) => {
+                let kind = of.and_then(|of| types.get(of)?.as_deref());
+                match (kind.and_then(named), announced) {
+                    (Some((own, _)), Some((name, _))) if own != name => {
+                        Announced::Mismatch(format!("the schema of {own}"))
+                    }
+                    (Some((own, version)), Some(_)) if !self.has_prefix(schema, own) => {
+                        let prefix = self.prefix.as_deref().unwrap_or_default();
+                        Announced::Mismatch(format!(
+                            "an address that ends in {prefix}{own}/{version}"
+                        ))
+                    }
+                    (Some(_), Some(_)) => Announced::Right,
+                    _ => Announced::Unknown,
+                }
+            }
+        }
+    }
+}
+
+impl EventSchemaAddress {
+    /// Whether the prefix, if any, is all that stands before the name in its segment.
+    fn has_prefix(&self, schema: &str, name: &str) -> bool {
+        let Some(prefix) = &self.prefix else {
+            return true;
+        };
+        let segment = schema.rsplit('/').nth(1).unwrap_or_default();
+        segment.strip_prefix(prefix.as_str()) == Some(name)
+    }
+}
+
+/// `events/MessageSent/4`: `MessageSent` and `4`.
+fn named(kind: &str) -> Option<(&str, &str)> {
+    kind.strip_prefix("events/")?.split_once('/')
+}
+
+/// `https://h/CommsApi.MessageSent/4`: `MessageSent` and `4`.
+fn name_and_version(schema: &str) -> Option<(&str, &str)> {
+    let (before, version) = schema.rsplit_once('/')?;
+    let (_, name) = before.rsplit_once('.')?;
+    let is_version = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (is_version && is_name).then_some((name, version))
 }

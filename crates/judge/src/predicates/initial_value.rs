@@ -4,13 +4,12 @@
 
 use super::prelude::*;
 use crate::evidence::Event;
-use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, STEADY, Write};
-use std::collections::BTreeMap;
+use crate::history::STEADY;
 
 /// A new resource shows this value, unless the request that made it set another.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InitialValue {
+pub(super) struct InitialValue {
     /// The representations that show it.
     kinds: Vec<String>,
     /// Where.

@@ -2,13 +2,11 @@
 
 use super::prelude::*;
 use crate::evidence::WalkEnd;
-use crate::history::{List, Moment, ResourceId};
-use conformant_rulebook::Action;
 
 /// This list holds what exists in its scope, each resource once.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListComplete {
+pub(super) struct ListComplete {
     /// The list operation with its service.
     of: OperationName,
 }

@@ -5,7 +5,7 @@ use super::prelude::*;
 /// The array at `at` has at most so many items.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ListSize {
+pub(super) struct ListSize {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The array; the list of the operation if omitted.

@@ -1,18 +1,14 @@
 //! `lookup-by-name`: a name in a path selects the resource of that name. Acceptance is judged by the operation's own rule.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
 use crate::compare::spelled;
-use crate::context::Seen;
-use crate::history::{Moment, Resource, ResourceId};
-use conformant_rulebook::Action;
 use conformant_rulebook::scenario::Credentials;
 use std::borrow::Cow;
 
 /// In the paths of these operations, a name selects the resource that had it in an earlier response.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LookupByName {
+pub(super) struct LookupByName {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The parameter of their paths.

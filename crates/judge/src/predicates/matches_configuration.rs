@@ -1,7 +1,6 @@
 //! `matches-configuration`: a value is the one in the configuration of the service.
 
 use super::prelude::*;
-use crate::compare::as_text;
 use crate::evidence::Evidence;
 use crate::predicate::of_payload;
 
@@ -9,7 +8,7 @@ use crate::predicate::of_payload;
 /// the configuration has none.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MatchesConfiguration {
+pub(super) struct MatchesConfiguration {
     /// The representation.
     kind: String,
     /// Where.

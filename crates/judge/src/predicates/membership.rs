@@ -3,19 +3,14 @@
 //! Does not judge groups that other clients may reach, or recordings without all actions of people.
 
 use super::prelude::*;
-use crate::compare::as_text;
 use crate::evidence::Event;
-use crate::history::{
-    Appearance, List, Moment, Observation, Origin, Outcome, ResourceId, Write, is_equivalent,
-};
-use conformant_rulebook::Action;
 #[cfg(test)]
 use scenes::{of_ann, person, read_to, scene, seen};
 
 /// A user's view of a group shows the membership of the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Membership {
+pub(super) struct Membership {
     /// What is judged.
     aspect: Aspect,
     /// The resource types of groups and memberships, and their fields.

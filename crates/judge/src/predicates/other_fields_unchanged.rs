@@ -3,14 +3,12 @@
 //! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
 
 use super::prelude::*;
-use crate::context::Seen;
-use crate::history::{Appearance, Observation, Outcome, Write};
-use conformant_rulebook::{Action, ParameterLocation};
+use conformant_rulebook::ParameterLocation;
 
 /// What a write of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OtherFieldsUnchanged {
+pub(super) struct OtherFieldsUnchanged {
     /// The operation with its service.
     of: OperationName,
     /// Judge only rejected writes, or only accepted ones.

@@ -3,12 +3,11 @@
 //! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
 
 use super::prelude::*;
-use crate::history::{Appearance, Observation, Outcome, ResourceId, Write};
 
 /// What a request of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OtherResourcesUnchanged {
+pub(super) struct OtherResourcesUnchanged {
     /// The operation with its service.
     of: OperationName,
 }

@@ -3,18 +3,14 @@
 //! Other writers move pages: contents are compared only if the first page was read again afterwards, unchanged.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::context::Seen;
 use crate::evidence::Poll;
-use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ResourceId};
-use conformant_rulebook::Action;
+use crate::history::{FIRST, ITSELF, NEXT, PREVIOUS};
 use conformant_rulebook::scenario::Credentials;
-use std::collections::BTreeMap;
 
 /// The addresses of a page lead to the pages that they name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PageLinks {
+pub(super) struct PageLinks {
     /// The list operation with its service.
     of: OperationName,
     /// What of it.

@@ -3,13 +3,11 @@
 
 use super::prelude::*;
 use crate::compare::is_unspecified;
-use crate::history::{Observation, ResourceId, is_equivalent};
-use std::collections::BTreeMap;
 
 /// A field references a resource; further fields are copies of the fields of that resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReferencedFields {
+pub(super) struct ReferencedFields {
     /// The resource type with the reference.
     kind: String,
     /// Pointer to the reference.

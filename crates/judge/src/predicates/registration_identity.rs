@@ -3,14 +3,12 @@
 //! Does not judge recordings in which a phone number may have changed between two registrations.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::compare::as_text;
 use crate::evidence::{Event, HookCall};
 
 /// Two registrations that differ in one respect belong to the same user, or to different users.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RegistrationIdentity {
+pub(super) struct RegistrationIdentity {
     /// What differs.
     differs: Differs,
     /// Registrations by request.

@@ -1,15 +1,13 @@
 //! `rejects-parameter`: a request with an invalid value of a parameter is rejected.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::compare::as_text;
 use regex::Regex;
 use std::sync::OnceLock;
 
 /// A request with such a value is refused.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RejectsParameter {
+pub(super) struct RejectsParameter {
     /// Operation id without the service.
     operation: String,
     /// Parameter as the document spells it.

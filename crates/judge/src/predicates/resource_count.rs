@@ -3,15 +3,12 @@
 //! Judges resources that the scenario created. Counts may lag.
 
 use super::prelude::*;
-use crate::history::{Moment, Observation, Outcome, Resource, ResourceId, Write};
-use conformant_rulebook::Action;
 use conformant_rulebook::annotations::Counts as Counted;
-use std::collections::BTreeSet;
 
 /// This count of a resource agrees with what it counts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResourceCount {
+pub(super) struct ResourceCount {
     /// The representations that show it.
     kinds: Vec<String>,
     /// Where.

@@ -1,7 +1,6 @@
 //! `scenario`: only statements of scenario steps that name the rule judge it.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
 use crate::evidence::{Event, Statement};
 use crate::statement::{considered, differs, located};
 use conformant_rulebook::expect::Comparison;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 /// Only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {}
+pub(super) struct Scenario {}
 
 impl Predicate for Scenario {
     fn subject(&self) -> Subject {

@@ -10,7 +10,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::REDACTED;
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
-use std::collections::BTreeSet;
 
 /// Seconds by which clocks may differ.
 const SKEW: f64 = 5.0;
@@ -22,7 +21,7 @@ const ALGORITHM: &str = "HS256";
 /// A token with this property registers its user, or does not.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TokenRegistration {
+pub(super) struct TokenRegistration {
     /// The property of the token.
     token: TokenPart,
     /// How codes with tokens are shown and scanned.

@@ -1,15 +1,12 @@
 //! `unique-name`: a name in use creates no second resource in its scope. In another scope or letter case it does.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::compare::as_text;
-use crate::history::ResourceId;
 use conformant_rulebook::Kind;
 
 /// What a creation by this operation brings under a name that another resource has.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UniqueName {
+pub(super) struct UniqueName {
     /// The operation that creates.
     operation: String,
     /// The parameter with the name.

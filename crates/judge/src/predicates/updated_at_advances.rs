@@ -2,10 +2,7 @@
 //! after the previous observation, because clocks may have whole seconds.
 
 use super::prelude::*;
-use crate::compare::{as_text, instant};
-use crate::history::{Appearance, Observation, Outcome, Write};
 use conformant_base::instant::is_in_minutes;
-use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How long after a observation a change moves every clock.
@@ -17,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// An accepted request of this operation that changes a value moves this time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UpdatedAtAdvances {
+pub(super) struct UpdatedAtAdvances {
     /// Operation id without the service.
     operation: String,
     /// Pointer to the time.

@@ -3,8 +3,6 @@
 //! Does not judge files whose bytes a recording did not keep unchanged, nor the file behind a link.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::history::Outcome;
 use conformant_base::http::multipart_parts;
 
 /// The operation that uploads a file.
@@ -20,7 +18,7 @@ pub(super) struct Upload {
 /// A representation shows what was uploaded.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UploadedFile {
+pub(super) struct UploadedFile {
     /// The upload.
     upload: Upload,
     /// The representation.

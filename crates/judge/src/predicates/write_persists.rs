@@ -11,19 +11,17 @@ mod expected;
 use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
 use crate::evidence::Event;
-use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, Write};
 use crate::parameter::beyond;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Action, Parameter, ParameterLocation};
-use std::collections::BTreeMap;
+use conformant_rulebook::{Parameter, ParameterLocation};
 use std::time::Duration;
 
 /// Later observations of a resource show the values of a write of this operation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WritePersists {
+pub(super) struct WritePersists {
     /// The operation with its service, which is that of the rule.
     of: OperationName,
     /// Where later observations show parameters, by name. If this has an entry, `x-echo` of all other parameters is

@@ -1,16 +1,112 @@
+//! `response-format` with `parameter`: the response has the format that a parameter requests.
+//!
 //! `response-format`: JSON has no byte order mark and no duplicate members.
 //!
 //! Duplicates of documented fields are judged with the payload. This predicate judges all other members.
+//!
+//! `response-format` with `of`: a response documented as empty has no body.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
 use crate::evidence::Outcome;
 use conformant_base::json::Note;
+
+/// The body of an accepted response, or of a rejection whose body is documented, is written in the format that this path
+/// parameter names, `json` or `xml`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequestedFormat {
+    /// Path parameter as the document spells it: `FORMAT`.
+    parameter: String,
+}
+
+impl Predicate for RequestedFormat {
+    fn subject(&self) -> Subject {
+        Subject::Parameter(self.parameter.clone())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.any_parameter("parameter", &self.parameter);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (index, seen) in context.seen.iter().enumerate() {
+            let exchange = seen.exchange;
+            let Some(asked) = exchange.sent.get(&self.parameter).map(as_text) else {
+                continue;
+            };
+            let Outcome::Answered { response, .. } = &exchange.outcome else {
+                continue;
+            };
+            // The bodies of other rejections are not documented, such as those of a rate limit.
+            let is_documented = match seen.acceptance {
+                Acceptance::Accepted => true,
+                Acceptance::Rejected(_) => {
+                    let mut payloads = context.evidence.payloads.iter();
+                    matches!(response.status, 200..=299 | 400 | 422)
+                        && payloads.any(|payload| payload.step == exchange.step)
+                }
+                Acceptance::Inconclusive(_) => false,
+            };
+            let named = asked == "xml" || asked == "json";
+            if exchange.service != verdicts.rule.service
+                || !is_documented
+                || response.body.is_empty()
+                || !named
+            {
+                continue;
+            }
+            // A byte order mark is not part of the text, and the width of characters does not matter here.
+            let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
+            let is_xml = text.next() == Some(&b'<');
+            let got = if is_xml { "xml" } else { "json" };
+            let fact = (got != asked).then(|| {
+                Fact::new(
+                    "format",
+                    format!("{asked}, as {} asks", self.parameter),
+                    got.to_owned(),
+                )
+            });
+            verdicts.conclude(Site::Exchange(index), fact);
+        }
+    }
+
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
+        let texts = ["{}", "<a/>"].into_iter();
+        texts
+            .map(|text| Mutation::new(sites.last().clone(), Change::Text(text)))
+            .collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let rule = Example::for_rule("auth", json!({"parameter": "FORMAT"}));
+        let shown = |format: &str| {
+            let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
+            rule.written("create-user", json!({"FORMAT": format}), user)
+        };
+        let refused = rule.refused("create-user", json!({"FORMAT": "xml"}));
+        let error = "auth/user-create-error";
+        vec![
+            shown("json").passes(),
+            shown("xml").fails(""),
+            shown("yaml").not_judged(),
+            refused.rejected_as(400, error, "<hash/>").passes(),
+            refused.rejected_as(400, error, "{}").fails(""),
+            refused.not_judged(),
+            refused.rejected_as(429, error, "{}").not_judged(),
+        ]
+    }
+}
 
 /// JSON of the service has no byte order mark and names no member twice.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PlainJson {}
+pub(super) struct PlainJson {}
 
 impl Predicate for PlainJson {
     fn references(&self, _: &mut References) {}
@@ -103,6 +199,64 @@ fn fact(note: &Note) -> (&str, Fact) {
         message: note.to_string(),
     };
     (pointer, fact)
+}
+
+/// The accepted response of this operation has no body.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmptyResponse {
+    /// The operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for EmptyResponse {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.name());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| {
+            o.does == Action::Ends && o.response.is_none()
+        }))
+    }
+
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(self.of.id()) {
+            let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
+                continue;
+            };
+            if seen.acceptance != Acceptance::Accepted {
+                continue;
+            }
+            let wrong = (!response.body.is_empty()).then(|| {
+                Fact::new(
+                    "unexpected-body",
+                    "no body",
+                    format!("{} bytes", response.body.len()),
+                )
+            });
+            verdicts.conclude(Site::Exchange(index), wrong);
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let rule = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
+        let operation = "delete-binding";
+        vec![
+            rule.deleted(operation, json!({})).passes(),
+            rule.written(operation, json!({}), "{}").fails(""),
+            rule.refused(operation, json!({})).not_judged(),
+        ]
+    }
+
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
+        vec![Mutation::new(sites.last().clone(), Change::Text("{}"))]
+    }
 }
 
 #[cfg(test)]
