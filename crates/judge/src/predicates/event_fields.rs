@@ -1,19 +1,16 @@
-//! `event-fields` with `of`: a field of a send's events has the value that the send was given. Does not judge fields that an
-//! event lacks.
+//! `event-fields`: the fields of a send's events. Does not judge fields that an event lacks.
 //!
-//! `event-fields` with `recipient`: a field has the same value in all events of one message. Does not compare two messages.
-//!
-//! `event-fields` with `message`: a message has one recipient and belongs to one send. Does not judge events without the
-//! identifier of their message.
-//!
-//! `event-fields` with `type`: what every payload has in common, for an event type without a schema. Requires no field.
-//!
-//! `event-fields` with `aspect`: the type of an event and the address of its schema belong together. Does not judge events of
-//! unknown types, or events without an address.
+//! - With `of`: a field has the value that the send was given.
+//! - With `recipient`: a field has the same value in all events of one message. Does not compare two messages.
+//! - With `message`: a message has one recipient and belongs to one send. Does not judge events without the identifier of
+//!   their message.
+//! - With `type`: what every payload has in common, for an event type without a schema. Requires no field.
+//! - With `aspect`: the type of an event and the address of its schema belong together. Does not judge events of unknown
+//!   types, or events without an address.
 
 #[cfg(test)]
-use super::event_emitted::{COLLECT, SEND, collected, feed};
-use super::event_emitted::{Collected, Feed};
+use super::feed::examples::{collected, of_feed, sent};
+use super::feed::{Collected, Collection, Feed};
 use super::prelude::*;
 use conformant_base::text;
 
@@ -55,14 +52,6 @@ enum Relation {
     Each,
 }
 
-/// The field in one event.
-struct FieldValue<'a> {
-    /// The index of the event.
-    event: usize,
-    r#type: &'a str,
-    value: &'a Value,
-}
-
 impl Predicate for EventFields {
     fn references(&self, references: &mut References) {
         self.feed.references(references);
@@ -70,68 +59,57 @@ impl Predicate for EventFields {
     }
 
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
-        for collected in self.feed.collected(context) {
-            let given = collected
+        for collection in self.feed.collections(verdicts.context) {
+            let given = collection
                 .argument(&self.of)
-                .or_else(|| collected.result(&self.of))
+                .or_else(|| collection.result(&self.of))
                 .or(self.default.as_ref());
             let types = match self.how {
-                Relation::Each => self.types_of(&collected),
+                Relation::Each => self.types_of(&collection),
                 Relation::Equal | Relation::Contains | Relation::OneOf => Some(&[][..]),
             };
             let (Some(given), Some(types)) = (given, types) else {
                 continue;
             };
-            let there = collected.events().iter().enumerate();
-            let there = there.filter_map(|(n, event)| {
-                Some(FieldValue {
-                    event: n,
-                    r#type: event.get("type").and_then(Value::as_str).unwrap_or(""),
-                    value: event.get("payload")?.pointer(&self.at)?,
-                })
-            });
-            let there: Vec<FieldValue<'_>> = there
-                .filter(|field| types.is_empty() || types.iter().any(|t| t == field.r#type))
+            let events = collection.events.iter();
+            let events = events.filter(|event| types.is_empty() || event.is_of(types));
+            let shown: Vec<(&Collected<'_>, &Value)> = events
+                .filter_map(|event| Some((event, event.field(&self.at)?)))
                 .collect();
-            let place =
-                |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
-            let all = Site::hook(collected.event, format!("/events/*/payload{}", self.at));
             let sites = match self.how {
                 // A missing value is missing from all events.
-                Relation::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
+                Relation::Each => {
+                    let all = collection.site(&format!("/*/payload{}", self.at));
+                    Some(Sites::from(all)).filter(|_| !shown.is_empty())
+                }
                 Relation::Equal | Relation::Contains | Relation::OneOf => {
-                    Sites::collect(there.iter().map(|stands| place(stands.event)))
+                    Sites::collect(shown.iter().map(|(event, _)| event.field_site(&self.at)))
                 }
             };
             let Some(sites) = sites else {
                 verdicts.record_vacuous(Vacuity::Absent);
                 continue;
             };
-            let wrong = self.wrong(given, &there);
-            let wrong = wrong.map(|(n, fact)| (place(n), fact));
+            let wrong = self.wrong(given, &shown);
+            let wrong = wrong.map(|(event, fact)| (event.field_site(&self.at), fact));
             verdicts.conclude_at(sites, wrong);
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(sites);
-        let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!("another")));
-        mutations.extend(sites.iter().map(other));
-        mutations
+        Mutation::of_sites_and(sites, &[Change::To(json!("another"))])
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let at = "/events/0/payload/to/address";
-        let sent = |mut parameters: Value, outcome: &str| {
-            parameters["feed"] = feed();
+        let of = |parameters: Value, outcome: &str| {
             let arguments = json!({
                 "channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"},
             });
-            let rule = Example::for_rule("events", parameters);
-            rule.hook(SEND, arguments, json!({"operation_id": "o1"}))
+            sent(&of_feed(parameters), arguments)
         };
+        let rule = |at: &str, of: &str, how: &str| json!({"at": at, "of": of, "how": how});
         let showing = |scene: &ExampleBuilder, payloads: &[Value]| {
             // `kind` in a payload is the type of its event.
             let event =
@@ -139,29 +117,15 @@ impl Predicate for EventFields {
             collected(scene, &payloads.iter().map(event).collect::<Vec<_>>())
         };
         let to = |address: &str| json!({"operation_id": "o1", "to": {"channel": "sms", "address": address}});
-        let of = |kind: &str, address: &str| json!({"kind": kind, "to": {"address": address}});
-        let channel = sent(
-            json!({"at": "/to/channel", "of": "channel", "how": "equal"}),
-            "read",
-        );
-        let address = sent(
-            json!({"at": "/to/address", "of": "to", "how": "one-of"}),
-            "read",
-        );
-        let each = sent(
-            json!({"at": "/to/address", "of": "to", "how": "each"}),
-            "delivered",
-        );
-        let tags = sent(
-            json!({"at": "/tags", "of": "tags", "how": "contains"}),
-            "read",
-        );
-        let operation = sent(
-            json!({"at": "/operation_id", "of": "operation_id", "how": "equal"}),
-            "read",
-        );
-        let types = json!({"at": "/to/address", "of": "to", "how": "each", "types": {"failed": ["failed"]}});
-        let failed = sent(types.clone(), "failed");
+        let typed = |kind: &str, address: &str| json!({"kind": kind, "to": {"address": address}});
+        let channel = of(rule("/to/channel", "channel", "equal"), "read");
+        let address = of(rule("/to/address", "to", "one-of"), "read");
+        let each = of(rule("/to/address", "to", "each"), "delivered");
+        let tags = of(rule("/tags", "tags", "contains"), "read");
+        let operation = of(rule("/operation_id", "operation_id", "equal"), "read");
+        let mut types = rule("/to/address", "to", "each");
+        types["types"] = json!({"failed": ["failed"]});
+        let failed = of(types.clone(), "failed");
         vec![
             showing(&channel, &[to("+1")]).passes(),
             showing(&channel, &[json!({"to": {"channel": "rcs"}})])
@@ -172,16 +136,24 @@ impl Predicate for EventFields {
             showing(&each, &[to("+2")]).fails(at),
             showing(
                 &each,
-                &[of("queued", "+1"), of("sent", "+1"), of("sent", "+2")],
+                &[
+                    typed("queued", "+1"),
+                    typed("sent", "+1"),
+                    typed("sent", "+2"),
+                ],
             )
             .fails(at),
-            showing(&failed, &[of("failed", "+1"), of("sent", "+2")]).fails(at),
+            showing(&failed, &[typed("failed", "+1"), typed("sent", "+2")]).fails(at),
             showing(
                 &failed,
-                &[of("failed", "+1"), of("failed", "+2"), of("sent", "+2")],
+                &[
+                    typed("failed", "+1"),
+                    typed("failed", "+2"),
+                    typed("sent", "+2"),
+                ],
             )
             .passes(),
-            showing(&sent(types, "delivered"), &[of("failed", "+1")]).not_judged(),
+            showing(&of(types, "delivered"), &[typed("failed", "+1")]).not_judged(),
             showing(&tags, &[json!({"tags": {"a": "b", "c": "d"}})]).passes(),
             showing(&tags, &[json!({"tags": {}})]).fails("/events/0/payload/tags"),
             showing(&operation, &[to("+1")]).passes(),
@@ -192,20 +164,40 @@ impl Predicate for EventFields {
 
 impl EventFields {
     /// The types whose events cover each value after this send; none if its outcome is not judged.
-    fn types_of(&self, collected: &Collected<'_>) -> Option<&[String]> {
-        if self.types.is_empty() {
-            return self.feed.is_delivered(collected).then_some(&[]);
+    fn types_of(&self, collection: &Collection<'_>) -> Option<&[String]> {
+        let outcome = self.feed.outcome_of(collection)?;
+        match self.types.is_empty() {
+            true => (outcome == "delivered").then_some(&[]),
+            false => self.types.get(&outcome).map(Vec::as_slice),
         }
-        let outcome = self.feed.outcome_of(collected)?;
-        self.types.get(&outcome).map(Vec::as_slice)
     }
 
     /// The first event with another value, or the last one if a value occurs in no event.
-    fn wrong(&self, given: &Value, there: &[FieldValue<'_>]) -> Option<(usize, Fact)> {
+    fn wrong<'e, 'c>(
+        &self,
+        given: &Value,
+        shown: &[(&'e Collected<'c>, &Value)],
+    ) -> Option<(&'e Collected<'c>, Fact)> {
         let all: Vec<String> = match given.as_array() {
             Some(all) => all.iter().map(as_text).collect(),
             None => vec![as_text(given)],
         };
+        let fact = |expected: String, actual: String| Fact::new("carries", expected, actual);
+        if self.how == Relation::Each {
+            let mut of_types: BTreeMap<&str, (&Collected<'_>, BTreeSet<String>)> = BTreeMap::new();
+            for (event, value) in shown {
+                let name = event.name().unwrap_or_default();
+                let (last, texts) = of_types.entry(name).or_insert((event, BTreeSet::new()));
+                *last = event;
+                texts.insert(as_text(value));
+            }
+            return of_types.into_iter().find_map(|(name, (last, texts))| {
+                let lacks = all.iter().find(|one| !texts.contains(*one))?;
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                let texts = text::excerpt(&texts.join(", "), SHOWN_BYTES_MAX).into_owned();
+                Some((last, fact(format!("{lacks} in some event {name}"), texts)))
+            });
+        }
         let same = |value: &Value| match self.how {
             Relation::Equal if given.is_object() => json::equal(value, given) || value.is_null(),
             Relation::Equal => as_text(value) == as_text(given),
@@ -216,29 +208,9 @@ impl EventFields {
             }
             Relation::OneOf | Relation::Each => all.contains(&as_text(value)),
         };
-        let fact = |expected: String, actual: String| Fact::new("carries", expected, actual);
-        if self.how == Relation::Each {
-            let mut of_types: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
-            for stands in there {
-                let (last, shown) = of_types.entry(stands.r#type).or_default();
-                *last = stands.event;
-                shown.insert(as_text(stands.value));
-            }
-            return of_types.into_iter().find_map(|(kind, (last, shown))| {
-                let lacks = all.iter().find(|one| !shown.contains(*one))?;
-                let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-                let shown = text::excerpt(&shown.join(", "), SHOWN_BYTES_MAX).into_owned();
-                Some((last, fact(format!("{lacks} in some event {kind}"), shown)))
-            });
-        }
-        let FieldValue { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;
-        Some((
-            *event,
-            fact(
-                format!("{}, as sent", json::short(given)),
-                json::short(value),
-            ),
-        ))
+        let (event, value) = shown.iter().find(|(_, value)| !same(value))?;
+        let expected = format!("{}, as sent", json::short(given));
+        Some((event, fact(expected, json::short(value))))
     }
 }
 
@@ -267,39 +239,29 @@ impl Predicate for EventFieldsAgree {
     }
 
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
-        for collected in self.feed.collected(context) {
-            let given = collected
-                .argument(&self.recipients)
-                .and_then(Value::as_array);
-            let given: Vec<String> = given.into_iter().flatten().map(as_text).collect();
-            let mut messages: BTreeMap<(String, String), Vec<(usize, String)>> = BTreeMap::new();
-            for (n, event) in collected.events().iter().enumerate() {
-                let payload = event.get("payload");
-                let text = |at: &str| payload?.pointer(at).map(as_text);
-                let (Some(to), Some(value)) = (text(&self.recipient), text(&self.at)) else {
-                    continue;
-                };
+        for collection in self.feed.collections(verdicts.context) {
+            let given = collection.texts(&self.recipients);
+            let mut messages: BTreeMap<_, Vec<(&Collected<'_>, String)>> = BTreeMap::new();
+            for event in &collection.events {
+                let both = event.text(&self.recipient).zip(event.text(&self.at));
+                let Some((to, value)) = both else { continue };
                 // With two messages to one recipient, an event may be about either.
                 if given.iter().filter(|one| **one == to).count() == 1 {
-                    let attempt = text(&self.attempt).unwrap_or_default();
-                    messages.entry((to, attempt)).or_default().push((n, value));
+                    let attempt = event.text(&self.attempt).unwrap_or_default();
+                    let message = messages.entry((to, attempt)).or_default();
+                    message.push((event, value));
                 }
             }
-            let place =
-                |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
             for events in messages.values().filter(|events| events.len() > 1) {
                 let (_, first) = &events[0];
                 let other = events.iter().find(|(_, value)| value != first);
-                let wrong = other.map(|(n, value)| {
-                    let fact = Fact::new(
-                        "one-message",
-                        format!("{first}, as in an earlier event of this message"),
-                        value.clone(),
-                    );
-                    (place(*n), fact)
+                let wrong = other.map(|(event, value)| {
+                    let expected = format!("{first}, as in an earlier event of this message");
+                    let fact = Fact::new("one-message", expected, value.clone());
+                    (event.field_site(&self.at), fact)
                 });
-                if let Some(sites) = Sites::collect(events.iter().map(|(n, _)| place(*n))) {
+                let sites = Sites::from_slice(events, |(event, _)| event.field_site(&self.at));
+                if let Some(sites) = sites {
                     verdicts.conclude_at(sites, wrong);
                 }
             }
@@ -315,13 +277,11 @@ impl Predicate for EventFieldsAgree {
             })
         };
         let shown = |to: &[&str], events: &[Value]| {
-            let parameters = json!({
-                "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",
+            let rule = of_feed(json!({
+                "at": "/message_id", "recipient": "/to/address", "recipients": "to",
                 "attempt": "/attempt",
-            });
-            let rule = Example::for_rule("events", parameters);
-            let sent = rule.hook(SEND, json!({"to": to}), json!({"operation_id": "o1"}));
-            collected(&sent, events)
+            }));
+            collected(&sent(&rule, json!({"to": to})), events)
         };
         let one = event("+1", "1", "m1");
         let other = event("+1", "1", "m2");
@@ -365,20 +325,16 @@ impl Predicate for EventMessagesDiffer {
 
     /// Judges each message when it is first observed after another one.
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
         let mut messages: BTreeMap<String, Message> = BTreeMap::new();
-        for collected in self.feed.collected(context) {
-            let Some(send) = self.feed.send_of(&collected) else {
+        for collection in self.feed.collections(verdicts.context) {
+            let Some(send) = self.feed.send_of(&collection) else {
                 continue;
             };
-            for (n, event) in collected.events().iter().enumerate() {
-                let text = |at: &str| event.get("payload")?.pointer(at).map(as_text);
-                let Some(id) = text(&self.message) else {
+            for event in &collection.events {
+                let Some(id) = event.text(&self.message) else {
                     continue;
                 };
-                let at = format!("/events/{n}/payload{}", self.message);
-                let site = Site::hook(collected.event, at);
-                let to = text(&self.to);
+                let (to, site) = (event.text(&self.to), event.field_site(&self.message));
                 let Some(known) = messages.get_mut(&id) else {
                     let others = messages.values().map(|message| &message.site);
                     if let Some(sites) = Sites::first_with_last(others, site.clone()) {
@@ -394,13 +350,9 @@ impl Predicate for EventMessagesDiffer {
                     _ => None,
                 };
                 if let Some(other) = other {
-                    let fact = Fact::new(
-                        "not-unique",
-                        format!("another identifier than that of the message {other}"),
-                        id,
-                    );
-                    let sites = [known.site.clone(), site];
-                    verdicts.conclude(sites, Some(fact));
+                    let expected = format!("another identifier than that of the message {other}");
+                    let fact = Fact::new("not-unique", expected, id);
+                    verdicts.conclude([known.site.clone(), site], Some(fact));
                 } else if known.to.is_none() {
                     known.to = to;
                 }
@@ -415,12 +367,12 @@ impl Predicate for EventMessagesDiffer {
                 "type": "x", "payload": {"to": {"address": to}, "message_id": id},
             })
         };
-        let parameters = json!({"feed": feed(), "message": "/message_id", "to": "/to/address"});
-        let rule = Example::for_rule("events", parameters);
+        let rule = of_feed(json!({"message": "/message_id", "to": "/to/address"}));
         let sent = |scene: &ExampleBuilder, operation: &str, events: &[Value]| {
             let operation = json!({"operation_id": operation});
-            let scene = scene.hook(SEND, json!({"to": ["+1", "+2"]}), operation.clone());
-            scene.hook(COLLECT, operation, json!({"events": events}))
+            let to = json!({"to": ["+1", "+2"]});
+            let scene = scene.hook("send_bulk_message", to, operation.clone());
+            scene.hook("collect_events", operation, json!({"events": events}))
         };
         let one = event("+1", "m1");
         let first = sent(&rule, "o1", std::slice::from_ref(&one));
@@ -463,20 +415,20 @@ impl Predicate for EventPayload {
     }
 
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
-        for (index, n, event) in self.feed.events(context) {
-            let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
-            let Some(payload) = event.get("payload").filter(|_| is_type) else {
+        for event in self.feed.events(verdicts.context) {
+            let Some(payload) = event
+                .member("payload")
+                .filter(|_| event.name() == Some(&self.r#type))
+            else {
                 continue;
             };
-            let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
-            let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
-            verdicts.conclude_at(site(""), wrong);
+            let wrong = self.wrong(payload);
+            let wrong = wrong.map(|(at, fact)| (event.field_site(&at), fact));
+            verdicts.conclude_at(event.field_site(""), wrong);
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let site = sites.last();
         let mut payloads = vec![json!({"message_id": 1}), json!({"message_id": null})];
         payloads.extend(self.without.iter().map(|name| json!({name: "1"})));
         let unlisted = json!({"unlisted": "1"});
@@ -484,17 +436,15 @@ impl Predicate for EventPayload {
             Some(name) => json!({name: unlisted}),
             None => unlisted.clone(),
         }));
-        let to = |payload| Mutation::new(site.clone(), Change::To(payload));
-        payloads.into_iter().map(to).collect()
+        Mutation::at(sites.last(), payloads.into_iter().map(Change::To))
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let other = json!({"type": "message.sent", "payload": {"attempt": 1}});
         let of = |mut parameters: Value, events: &[Value]| {
-            parameters["feed"] = feed();
             parameters["type"] = json!("message.read");
-            collected(&Example::for_rule("events", parameters), events)
+            collected(&of_feed(parameters), events)
         };
         let read = |parameters: &Value, payload: Value| {
             let read = json!({"type": "message.read", "payload": payload});
@@ -580,50 +530,37 @@ impl Predicate for EventSchemaAddress {
     }
 
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
-        for (index, n, event) in self.feed.events(context) {
-            let schema = event.get("schema").and_then(Value::as_str);
-            let of = event.get("type").and_then(Value::as_str);
-            let Some(schema) = schema else { continue };
-            let wrong = match self.compare(context, of, schema) {
+        for event in self.feed.events(verdicts.context) {
+            let Some(schema) = event.member("schema").and_then(Value::as_str) else {
+                continue;
+            };
+            let wrong = match self.compare(verdicts.context, event.name(), schema) {
                 Announced::Unknown => continue,
                 Announced::Right => None,
-                Announced::Mismatch(expected) => {
-                    Some(Fact::new("schema-address", expected, schema.to_owned()))
-                }
+                Announced::Mismatch(expected) => Some(expected),
             };
-            let site = Site::hook(index, format!("/events/{n}/schema"));
-            verdicts.conclude(site, wrong);
+            let wrong = wrong.map(|expected| Fact::new("schema-address", expected, schema));
+            verdicts.conclude(event.site("/schema"), wrong);
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let site = sites.last();
         let others = ["no address", "https://example.com/api.Another/1"];
-        let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));
-        others.into_iter().map(to).collect()
+        Mutation::at(sites.last(), others.map(|text| Change::To(json!(text))))
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let event = |parameters: Value, kind: &str, schema: &str| {
+        let of = |parameters: Value, kind: &str, schema: &str| {
             let kind = format!("com.svc.comms-api.message.{kind}");
-            let rule = Example::for_rule("events", parameters);
-            collected(
-                &rule,
-                &[json!({"type": kind, "schema": schema, "payload": {}})],
-            )
+            let event = json!({"type": kind, "schema": schema, "payload": {}});
+            collected(&of_feed(parameters), &[event])
         };
-        let version =
-            |schema: &str| event(json!({"feed": feed(), "aspect": "version"}), "sent", schema);
-        let of_type = |kind: &str, schema: &str| {
-            event(json!({"feed": feed(), "aspect": "type"}), kind, schema)
-        };
-        let prefixed = |schema: &str| {
-            let parameters = json!({"feed": feed(), "aspect": "type", "prefix": "CommsApi."});
-            event(parameters, "sent", schema)
-        };
-        let without = Example::for_rule("events", json!({"feed": feed(), "aspect": "type"}));
+        let version = |schema: &str| of(json!({"aspect": "version"}), "sent", schema);
+        let of_type = |kind: &str, schema: &str| of(json!({"aspect": "type"}), kind, schema);
+        let prefix = json!({"aspect": "type", "prefix": "CommsApi."});
+        let prefixed = |schema: &str| of(prefix.clone(), "sent", schema);
+        let without = of_feed(json!({"aspect": "type"}));
         let at = "/events/0/schema";
         vec![
             version("https://h/CommsApi.MessageSent/4").passes(),

@@ -11,6 +11,7 @@ mod created_with;
 mod deleted_is_absent;
 mod event_emitted;
 mod event_fields;
+mod feed;
 mod field_presence;
 mod immutable;
 mod initial_value;
