@@ -81,10 +81,12 @@ impl Mutation {
 
     /// `of_sites`, and then these changes at each site.
     pub fn of_sites_and(sites: &Sites, changes: &[Change]) -> Vec<Self> {
-        let further = sites
-            .iter()
-            .flat_map(|site| Self::at(site, changes.to_vec()));
-        Self::of_sites(sites).into_iter().chain(further).collect()
+        let mut mutations = Self::of_sites(sites);
+        for change in changes {
+            let with = |site: &Site| Self::new(site.clone(), change.clone());
+            mutations.extend(sites.iter().map(with));
+        }
+        mutations
     }
 
     /// The changes that violate most rules, at the places that decide, likeliest first.

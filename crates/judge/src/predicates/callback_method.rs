@@ -72,8 +72,7 @@ impl Predicate for CallbackMethod {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let other = Change::To(json!("PATCH"));
-        vec![Mutation::new(sites.last().clone(), other)]
+        Mutation::at(sites.last(), [Change::To(json!("PATCH"))])
     }
 
     #[cfg(test)]
@@ -147,28 +146,14 @@ fn arguments<'e>(
     event: &'e Event,
     of: &str,
 ) -> Option<impl Fn(&str) -> Option<&'e Value> + use<'e>> {
-    let arguments: Vec<(&'e str, &'e Value)> = match event {
-        Event::Exchange(index) => {
-            let exchange = &context.evidence.exchanges[*index];
-            let is_it = exchange.service == rule.service && exchange.operation == of;
-            let sent = is_it.then_some(&exchange.sent)?;
-            sent.iter()
-                .map(|(name, value)| (name.as_str(), value))
-                .collect()
-        }
-        Event::Hook(call) if call.name == of => {
-            let given = call.arguments.as_object()?;
-            given
-                .iter()
-                .map(|(name, value)| (name.as_str(), value))
-                .collect()
-        }
-        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => return None,
+    let exchange = match event {
+        Event::Exchange(index) => Some(&context.evidence.exchanges[*index]),
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => None,
     };
-    Some(move |name: &str| {
-        arguments
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, v)| *v)
+    let exchange = exchange.filter(|e| e.service == rule.service && e.operation == of);
+    let call = event.hook().filter(|call| call.name == of);
+    (exchange.is_some() || call.is_some()).then_some(move |name: &str| match exchange {
+        Some(exchange) => exchange.sent.get(name),
+        None => call?.arguments.get(name),
     })
 }

@@ -74,12 +74,8 @@ impl Predicate for Conforms {
         let kept_out = self.schema.pointer("/not/examples/0").cloned();
         let most = self.schema.get("maximum").and_then(Value::as_i64);
         let beyond = most.map(|most| json!(most + 1));
-        kept_out
-            .into_iter()
-            .chain(beyond)
-            .chain(values)
-            .map(|value| Mutation::new(site.clone(), Change::To(value)))
-            .collect()
+        let values = kept_out.into_iter().chain(beyond).chain(values);
+        Mutation::at(&site, values.map(Change::To))
     }
 
     #[cfg(test)]

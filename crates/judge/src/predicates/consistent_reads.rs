@@ -80,10 +80,9 @@ fn evaluate_pair(
     let kind = history.resources.get(id).kind;
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
     // What answered with the first observation lies before it.
-    let between = history.writes.iter().filter(touches).any(|write| {
-        write.moment.may_follow(&before.moment) && !later.moment.is_before(&write.moment)
-    });
-    if between || !before.moment.is_before(&later.moment) {
+    let mut between = history.writes_between(id, (&before.moment, &later.moment));
+    let touched = between.any(|write| write.moment.event != before.moment.event);
+    if touched || !before.moment.is_before(&later.moment) {
         return;
     }
     let Some(shown) = later.representation(context) else {

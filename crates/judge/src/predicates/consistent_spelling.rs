@@ -49,9 +49,7 @@ impl Predicate for ConsistentSpelling {
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let words = self.of.iter().map(|word| Change::To(json!(word)));
-        words
-            .map(|change| Mutation::new(sites.last().clone(), change))
-            .collect()
+        Mutation::at(sites.last(), words)
     }
 
     #[cfg(test)]

@@ -89,13 +89,9 @@ impl Predicate for CreatedWith {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(sites);
         // Names of hidden values in the scenarios.
-        for members in [json!({"other": "another"}), json!({"session": "given"})] {
-            let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
-            mutations.extend(sites.iter().map(to));
-        }
-        mutations
+        let members = [json!({"other": "another"}), json!({"session": "given"})];
+        Mutation::of_sites_and(sites, &members.map(Change::To))
     }
 
     #[cfg(test)]
@@ -173,11 +169,7 @@ impl CreatedWith {
         verdicts: &mut Verdicts<'_>,
     ) {
         let context = verdicts.context;
-        let site = shown.site(&self.at);
-        let Some(got) = shown
-            .value(&self.at)
-            .filter(|_| !verdicts.has_finding_at(&site))
-        else {
+        let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
             return;
         };
         let found = match self.shows {

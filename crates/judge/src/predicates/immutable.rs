@@ -363,7 +363,7 @@ impl Predicate for ImmutableInstant {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        vec![Mutation::new(sites.last().clone(), Change::Up)]
+        Mutation::at(sites.last(), [Change::Up])
     }
 
     #[cfg(test)]

@@ -3,7 +3,6 @@
 //! Does not judge later states, nor resources whose creation was not observed.
 
 use super::prelude::*;
-use crate::evidence::Event;
 use crate::history::STEADY;
 
 /// A new resource shows this value, unless the request that made it set another.
@@ -189,20 +188,11 @@ fn is_first(
         && history.is_exclusive(id)
         && !history.has_unobserved_actions;
     // What time alone may bring is not the first state any more.
-    let is_later_time = context
-        .evidence
-        .events
-        .iter()
-        .enumerate()
-        .any(|(index, event)| {
-            let between = index > made.moment.event && index < observation.moment.event;
-            between && matches!(event, Event::Hook(call) if call.name == "advance_clock")
-        });
-    let since = observation
-        .moment
-        .span
-        .began
-        .duration_since(made.moment.span.ended);
+    let is_later_time = context.evidence.hooks().any(|(event, call)| {
+        let between = event > made.moment.event && event < observation.moment.event;
+        between && call.name == "advance_clock"
+    });
+    let since = observation.moment.since(&made.moment);
     let is_disturbed = is_later_time
         || since.unsigned_abs() >= STEADY
         || history.writes.iter().any(|other| {
@@ -226,10 +216,10 @@ impl InitialValue {
                 let sent = context.seen[index].exchange.sent.get(name);
                 sent.is_some_and(|sent| *sent != "")
             }
-            Origin::Hook(event) => match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => call.arguments.get(name).is_some(),
-                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => true,
-            },
+            Origin::Hook(event) => {
+                let call = context.evidence.hook(event);
+                call.is_none_or(|call| call.arguments.get(name).is_some())
+            }
         })
     }
 
@@ -324,14 +314,9 @@ impl From {
         let mut observations = history.resources.get(parent).observations.iter().rev();
         let observation =
             observations.find(|s| s.shown_type == self.kind && s.moment.is_before(&made.moment))?;
-        let touched = history.writes.iter().any(|other| {
-            let is_same = other.exchange().is_some() && other.exchange() == observation.exchange;
-            !is_same
-                && !other.moment.is_before(&observation.moment)
-                && !made.moment.is_before(&other.moment)
-                && other.origin != made.origin
-                && other.may_touch(parent, history.resources.get(parent).kind)
-        });
+        let mut writes = history.writes_between(parent, (&observation.moment, &made.moment));
+        let touched =
+            writes.any(|other| !other.is_by(observation.exchange) && other.origin != made.origin);
         let shown = observation
             .representation(context)
             .filter(|_| !touched && history.is_exclusive(parent))?;

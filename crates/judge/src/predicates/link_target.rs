@@ -551,15 +551,15 @@ impl Predicate for LinksPresent {
         let context = verdicts.context;
         for linked in &self.shown {
             for shown in context.of_kind(&linked.kind) {
-                let site = shown.site(&linked.at);
-                let links = shown.value(&linked.at).and_then(Value::as_object);
+                let fresh = verdicts.fresh(shown, &linked.at);
+                let links = fresh.and_then(|(links, site)| Some((links.as_object()?, site)));
                 let references_no_resource = linked.given.as_ref().is_some_and(|given| {
                     shown
                         .value(given)
                         .and_then(Value::as_str)
                         .is_none_or(str::is_empty)
                 });
-                let Some(links) = links.filter(|_| !verdicts.has_finding_at(&site)) else {
+                let Some((links, site)) = links else {
                     continue;
                 };
                 let least = linked.resources.len() - usize::from(references_no_resource);
@@ -589,8 +589,7 @@ impl Predicate for LinksPresent {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let site = sites.last();
-        vec![Mutation::new(site.clone(), Change::To(json!({})))]
+        Mutation::at(sites.last(), [Change::To(json!({}))])
     }
 
     #[cfg(test)]
@@ -727,9 +726,7 @@ impl Predicate for FileLink {
             Change::Typed("application/x-another"),
             Change::Refused,
         ];
-        changes
-            .map(|change| Mutation::new(sites.last().clone(), change))
-            .into()
+        Mutation::at(sites.last(), changes)
     }
 
     #[cfg(test)]

@@ -256,13 +256,9 @@ impl ListFilterComplete {
             let Some(observation) = seen else {
                 return false;
             };
-            let kind = history.resources.get(id).kind;
-            let touched = history.writes.iter().any(|write| {
-                let is_its_own =
-                    write.exchange().is_some() && write.exchange() == observation.exchange;
-                let between = write.moment.may_follow(&observation.moment)
-                    && !list.first.is_before(&write.moment);
-                between && !is_its_own && write.may_touch(id, kind)
+            let mut between = history.writes_between(id, (&observation.moment, &list.first));
+            let touched = between.any(|write| {
+                write.moment.event != observation.moment.event && !write.is_by(observation.exchange)
             });
             let value = observation.value(context, &about.at);
             let sent = list.filters.get(parameter.as_str());

@@ -3,7 +3,6 @@
 //! Does not judge groups that other clients may reach, or recordings without all actions of people.
 
 use super::prelude::*;
-use crate::evidence::Event;
 #[cfg(test)]
 use scenes::{of_ann, person, read_to, scene, seen};
 
@@ -600,7 +599,7 @@ impl GroupModel {
                 Some(None) | None => None,
             },
             Origin::Hook(event) => {
-                let Some(Event::Hook(call)) = context.evidence.events.get(event) else {
+                let Some(call) = context.evidence.hook(event) else {
                     return Concerns::Unknown;
                 };
                 let key = &context.history.resources.get(group).key;

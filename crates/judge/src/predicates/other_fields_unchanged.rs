@@ -93,26 +93,16 @@ impl OtherFieldsUnchanged {
             return;
         };
         // Only this write lies between the two, apart from the request that returned the first one.
-        let kind = history.resources.get(id).kind;
-        let is_own = |other: &Write<'_>| {
-            let by = other.exchange();
-            by.is_some()
-                && (by == write.exchange() || by == before.exchange || by == after.exchange)
-        };
-        let is_alone = !history.writes.iter().any(|other| {
-            let between =
-                !other.moment.is_before(&before.moment) && !after.moment.is_before(&other.moment);
-            between && !is_own(other) && other.may_touch(id, kind)
-        });
+        let own = [write.exchange(), before.exchange, after.exchange];
+        let mut between = history.writes_between(id, (&before.moment, &after.moment));
+        let is_alone = between.all(|other| own.iter().any(|own| other.is_by(*own)));
         let Some(shown) = after.representation(context).filter(|_| is_alone) else {
             return;
         };
         let mut compared = history.compared(context, id, before, after);
         compared.retain(|c| !is_address(&c.pointer));
-        let shown_by = history
-            .writes
-            .iter()
-            .find(|other| after.exchange.is_some() && other.exchange() == after.exchange);
+        let mut writes = history.writes.iter();
+        let shown_by = writes.find(|other| other.is_by(after.exchange));
         if let Some(other) = shown_by.filter(|other| other.exchange() != write.exchange()) {
             if other
                 .exchange()

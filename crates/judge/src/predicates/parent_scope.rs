@@ -151,11 +151,9 @@ fn survives(
         let is_own = under.is_some_and(|parents| history.is_under(id, parents) == Some(true));
         after.is_before(&s.moment) && is_own
     })?;
-    let touched = history.writes.iter().any(|write| {
-        let between =
-            write.moment.may_follow(after) && observation.moment.may_follow(&write.moment);
-        between && write.may_touch(id, resource.kind)
-    });
+    let ends = [after.event, observation.moment.event];
+    let mut between = history.writes_between(id, (after, &observation.moment));
+    let touched = between.any(|write| !ends.contains(&write.moment.event));
     (!touched).then_some((
         observation.shows != Appearance::NotFound,
         observation.exchange,

@@ -317,8 +317,7 @@ impl PhoneChange {
     /// Gives an earlier registration the phone that its user had before `until`.
     fn apply(&self, context: &Context<'_>, earlier: &mut Registration, until: usize) {
         let between = &context.evidence.events[earlier.event.min(until)..until];
-        for event in between {
-            let Event::Hook(call) = event else { continue };
+        for call in between.iter().filter_map(Event::hook) {
             let argument = |name: &str| call.arguments.get(name).map(as_text);
             if call.name != self.hook
                 || call.result.is_err()
@@ -338,11 +337,8 @@ impl Scan {
     /// The phone and country of the only scan of the code that was shown for a registration.
     fn phone_of(&self, context: &Context<'_>, registration: &str) -> Option<(String, String)> {
         let calls = |name: &str| {
-            let events = context.evidence.events.iter();
-            let calls = events.filter_map(move |event| match event {
-                Event::Hook(call) if call.name == name && call.result.is_ok() => Some(call),
-                Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-            });
+            let calls = context.evidence.hooks().map(|(_, call)| call);
+            let calls = calls.filter(|call| call.name == name && call.result.is_ok());
             calls.collect::<Vec<_>>()
         };
         let is_named =

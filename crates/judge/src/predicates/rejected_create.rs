@@ -114,7 +114,7 @@ impl Predicate for RejectedCreate {
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         // Another key: it is no longer what was listed before.
-        vec![Mutation::new(sites.last().clone(), Change::Near)]
+        Mutation::at(sites.last(), [Change::Near])
     }
 }
 

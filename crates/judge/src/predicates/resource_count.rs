@@ -92,9 +92,8 @@ impl ResourceCount {
         let Some(shown) = observation.representation(context) else {
             return;
         };
-        let site = shown.site(&self.at);
-        let got = shown.value(&self.at).and_then(Value::as_u64);
-        let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
+        let fresh = verdicts.fresh(shown, &self.at);
+        let Some((got, site)) = fresh.and_then(|(got, site)| Some((got.as_u64()?, site))) else {
             return;
         };
         // What is counted is below the resource itself, or below one that it names.

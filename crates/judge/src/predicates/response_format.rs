@@ -76,10 +76,7 @@ impl Predicate for RequestedFormat {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let texts = ["{}", "<a/>"].into_iter();
-        texts
-            .map(|text| Mutation::new(sites.last().clone(), Change::Text(text)))
-            .collect()
+        Mutation::at(sites.last(), ["{}", "<a/>"].map(Change::Text))
     }
 
     #[cfg(test)]
@@ -140,7 +137,7 @@ impl Predicate for PlainJson {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        vec![Mutation::new(sites.last().clone(), Change::Marked)]
+        Mutation::at(sites.last(), [Change::Marked])
     }
 
     #[cfg(test)]
@@ -255,7 +252,7 @@ impl Predicate for EmptyResponse {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        vec![Mutation::new(sites.last().clone(), Change::Text("{}"))]
+        Mutation::at(sites.last(), [Change::Text("{}")])
     }
 }
 

@@ -7,7 +7,7 @@
 //! `state-transition` with `after`: an action changes the state of a resource, after the consistency window.
 
 use super::prelude::*;
-use crate::evidence::{Event, Poll};
+use crate::evidence::Poll;
 use crate::history::{SETTLE, STEADY};
 use conformant_base::clock::Timestamp;
 use conformant_rulebook::annotations::Transition;
@@ -197,10 +197,8 @@ impl Predicate for StateTimer {
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let states = ["expired", "pending"].map(|state| Change::To(json!(state)));
-        let sites = sites.iter();
-        let changed =
-            sites.flat_map(|site| states.clone().map(|to| Mutation::new(site.clone(), to)));
-        changed.collect()
+        let at = |site| Mutation::at(site, states.clone());
+        sites.iter().flat_map(at).collect()
     }
 
     #[cfg(test)]
@@ -307,24 +305,22 @@ impl StateTimer {
         let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
             return false;
         };
-        let is_it = |event: usize| match context.evidence.events.get(event) {
-            Some(Event::Hook(call)) => call.name == by.by,
-            Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
-        };
-        let reactions = resource
-            .writes
-            .iter()
-            .map(|&write| &context.history.writes[write]);
-        let reactions = reactions.filter_map(|write| match write.origin {
-            Origin::Hook(event) => Some((event, write.moment.span.began)),
+        let writes = resource.writes.iter();
+        let writes = writes.map(|&write| &context.history.writes[write]);
+        let reactions = writes.filter_map(|write| match write.origin {
+            Origin::Hook(_) => {
+                let call = write.hook(context.evidence);
+                let is_it = call.is_some_and(|call| call.name == by.by);
+                Some((is_it, write.moment.span.began))
+            }
             Origin::Exchange(_) => None,
         });
         let mut reactions = reactions.peekable();
         let mut is_done = false;
         reactions.peek().is_some()
             && !context.history.has_unobserved_actions
-            && reactions.all(|(event, began)| {
-                is_done |= is_it(event);
+            && reactions.all(|(is_it, began)| {
+                is_done |= is_it;
                 began.duration_since(made) >= over
             })
             && is_done
@@ -375,16 +371,11 @@ impl Predicate for StateAfterHook {
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         let context = verdicts.context;
         for write in &context.history.writes {
-            let Origin::Hook(event) = write.origin else {
-                continue;
-            };
-            let called = match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => call.name == self.after,
-                _ => false,
-            };
-            if let Some(id) = write
-                .resource
-                .filter(|_| called && write.outcome == Outcome::Done)
+            let call = write.hook(context.evidence);
+            let is_it = call.is_some_and(|call| call.name == self.after);
+            if let Some(id) = write.resource
+                && is_it
+                && write.outcome == Outcome::Done
             {
                 self.evaluate_write((write, id), verdicts);
             }
@@ -392,8 +383,7 @@ impl Predicate for StateAfterHook {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let before = Change::To(self.from.clone());
-        vec![Mutation::new(sites.last().clone(), before)]
+        Mutation::at(sites.last(), [Change::To(self.from.clone())])
     }
 
     #[cfg(test)]
@@ -440,11 +430,7 @@ impl StateAfterHook {
         let was = before.and_then(|observation| observation.value(context, &self.at));
         // What was done after that observation may have moved it already.
         let may_have_moved = before.is_some_and(|before| {
-            let since = write
-                .moment
-                .span
-                .began
-                .duration_since(before.moment.span.ended);
+            let since = write.moment.since(&before.moment);
             let is_old = since.unsigned_abs() >= STEADY;
             is_old
                 || history.writes.iter().any(|other| {
@@ -464,22 +450,15 @@ impl StateAfterHook {
             write.moment.is_before(&s.moment) && !s.is_attempt() && s.shown_type == self.kind
         };
         for observation in resource.observations.iter().filter(later) {
-            let touched = history.writes.iter().any(|other| {
-                let between = !other.moment.is_before(&write.moment)
-                    && !observation.moment.is_before(&other.moment);
-                between && other.origin != write.origin && other.may_touch(id, resource.kind)
-            });
+            let mut between = history.writes_between(id, (&write.moment, &observation.moment));
+            let touched = between.any(|other| other.origin != write.origin);
             if touched || matches!(observation.shows, Appearance::NotFound) {
                 break;
             }
             let Some(shown) = observation.representation(context) else {
                 continue;
             };
-            let site = shown.site(&self.at);
-            let Some(got) = shown
-                .value(&self.at)
-                .filter(|_| !verdicts.has_finding_at(&site))
-            else {
+            let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
                 continue;
             };
             let follows = json::equal(got, &self.is);

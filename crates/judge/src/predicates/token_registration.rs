@@ -4,7 +4,7 @@
 //! the clock skew.
 
 use super::prelude::*;
-use crate::evidence::{Event, HookCall};
+use crate::evidence::HookCall;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::clock::Timestamp;
@@ -122,10 +122,7 @@ impl Predicate for TokenRegistration {
         };
         let mut shown = BTreeSet::new();
         let mut scanned = BTreeSet::new();
-        for (event, happened) in context.evidence.events.iter().enumerate() {
-            let Event::Hook(call) = happened else {
-                continue;
-            };
+        for (event, call) in context.evidence.hooks() {
             let (Ok(result), Some(qr)) = (&call.result, argument(call, &self.codes.code)) else {
                 continue;
             };
@@ -173,8 +170,8 @@ impl Predicate for TokenRegistration {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let other = Change::To(json!(!self.token.is_good()));
-        vec![Mutation::new(sites.last().clone(), other)]
+        let other = json!(!self.token.is_good());
+        Mutation::at(sites.last(), [Change::To(other)])
     }
 
     #[cfg(test)]

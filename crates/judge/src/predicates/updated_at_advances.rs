@@ -80,11 +80,7 @@ impl UpdatedAtAdvances {
         };
         let after = observations.iter().filter(is_whole).filter(is_after);
         let Some(before) = before else { return };
-        let since = write
-            .moment
-            .span
-            .began
-            .duration_since(before.moment.span.ended);
+        let since = write.moment.since(&before.moment);
         if since.is_negative() || since.unsigned_abs() < APART {
             return;
         }
@@ -104,11 +100,7 @@ impl UpdatedAtAdvances {
             let Some(shown) = observation.representation(context) else {
                 continue;
             };
-            let site = shown.site(&self.at);
-            let Some(got) = shown
-                .value(&self.at)
-                .filter(|_| !verdicts.has_finding_at(&site))
-            else {
+            let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
                 continue;
             };
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {

@@ -10,7 +10,6 @@ mod expected;
 
 use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
-use crate::evidence::Event;
 use crate::parameter::beyond;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
@@ -125,11 +124,7 @@ impl Predicate for WritePersists {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(sites);
-        let other =
-            |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
-        mutations.extend(sites.iter().map(other));
-        mutations
+        Mutation::of_sites_and(sites, &[Change::To(json!({"other": "member"}))])
     }
 
     #[cfg(test)]
@@ -270,13 +265,7 @@ impl WritePersists {
             let is_whole = matches!(observation.shows, Appearance::Whole(_));
             let may_be_outdated = write.does == Action::Changes && !(is_whole && is_own_type);
             if is_later && !may_be_outdated {
-                let later = LaterObservation::new(
-                    context,
-                    (id, write),
-                    observation,
-                    resource.kind,
-                    &self.through,
-                );
+                let later = LaterObservation::new(context, (id, write), observation, &self.through);
                 later.evaluate(&expected_values, verdicts);
                 later.evaluate_stays(&expected_values, &mut first_shown, verdicts);
             }
@@ -393,24 +382,17 @@ impl<'c> LaterObservation<'c> {
         context: &'c Context<'c>,
         (resource, write): (ResourceId, &'c Write<'c>),
         observation: &'c Observation<'c>,
-        resource_type: &str,
         harmless_hooks: &[String],
     ) -> Self {
-        let is_harmless = |other: &&Write<'_>| match other.origin {
-            Origin::Hook(event) => match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => harmless_hooks.contains(&call.name),
-                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
-            },
-            Origin::Exchange(_) => false,
+        let is_harmless = |other: &Write<'_>| {
+            let call = other.hook(context.evidence);
+            call.is_some_and(|call| harmless_hooks.contains(&call.name))
         };
-        let is_between = |other: &&Write<'_>| {
-            other.origin != write.origin
-                && !other.moment.is_before(&write.moment)
-                && !observation.moment.is_before(&other.moment)
-                && other.may_touch(resource, resource_type)
-                && !is_harmless(other)
-        };
-        let between: Vec<&Write<'_>> = context.history.writes.iter().filter(is_between).collect();
+        let moments = (&write.moment, &observation.moment);
+        let between = context.history.writes_between(resource, moments);
+        let between: Vec<&Write<'_>> = between
+            .filter(|other| other.origin != write.origin && !is_harmless(other))
+            .collect();
         let has_known_effect = |other: &&Write<'_>| {
             let sent = other.exchange().map(|index| &context.seen[index]);
             let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?)))
