@@ -33,11 +33,8 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Recorder<'_>) {
         }
         let array = seen.whole(&place).and_then(Value::as_array);
         let fact = array.is_none().then(|| {
-            Fact::new(
-                "list-key",
-                "the name of the array in this answer",
-                json::short(&Value::from(key)),
-            )
+            let expected = "the name of the array in this answer";
+            Fact::new("list-key", expected, json::short(&Value::from(key)))
         });
         verdicts.conclude(&rule, Site::answer(index, "/meta/key"), fact);
     }

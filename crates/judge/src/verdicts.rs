@@ -1,6 +1,7 @@
 //! The verdicts on a scenario. A rule counts as judged only through an instance with the places that decide it.
 
 use super::context::{Context, Representation, Seen};
+use super::history::{List, ResourceId};
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Finding;
@@ -222,6 +223,15 @@ impl<'v> Verdicts<'v> {
         let mut values = values.iter();
         let wrong = values.find_map(|(at, value)| Some((site(at), wrong(value)?)));
         self.conclude_at(sites, wrong);
+    }
+
+    /// The sites of a list that must contain these resources. `None` if there are none, or if the list has a finding.
+    pub fn sites_of(&mut self, list: &List<'_>, wanted: &[ResourceId]) -> Option<Sites> {
+        let sites = list.sites().filter(|_| !wanted.is_empty());
+        if sites.is_none() {
+            self.record_vacuous(Vacuity::Empty);
+        }
+        sites.filter(|sites| !sites.iter().any(|site| self.has_finding_at(site)))
     }
 
     /// Records that the rule could not be judged.

@@ -116,11 +116,8 @@ fn evaluate_pair(
         return;
     };
     let wrong = changed.map(|change| {
-        let fact = Fact::new(
-            "differs",
-            format!("{}, as shown before", json::short(change.before)),
-            json::short(change.after),
-        );
+        let expected = format!("{}, as shown before", json::short(change.before));
+        let fact = Fact::new("differs", expected, json::short(change.after));
         (shown.site(&change.pointer), fact)
     });
     verdicts.conclude_at(sites, wrong);

@@ -91,10 +91,8 @@ impl Predicate for Immutable {
             let flow = json!({"sid": sid("FW", digit), "date_created": created});
             scene.answered("fetch-flow", json!({"Sid": sid("FW", digit)}), flow)
         };
-        let rule = Example::for_rule(
-            "flow",
-            json!({"of": "flow/flow", "fields": ["/date_created"]}),
-        );
+        let parameters = json!({"of": "flow/flow", "fields": ["/date_created"]});
+        let rule = Example::for_rule("flow", parameters);
         let first = fetched(&rule, "1", start);
         let made_twice = |second: &str| {
             let service = |created: &str| json!({"sid": sid("IS", "1"), "date_created": created});
@@ -192,11 +190,8 @@ fn evaluate_observation<'s>(
     });
     let earlier = wrong.and_then(|one| one.earlier);
     let wrong = wrong.map(|one| {
-        let fact = Fact::new(
-            "changed",
-            format!("{}, as before", json::short(one.before)),
-            json::short(one.after),
-        );
+        let expected = format!("{}, as before", json::short(one.before));
+        let fact = Fact::new("changed", expected, json::short(one.after));
         (shown.site(one.field), fact)
     });
     verdicts.instance(sites).after(earlier).conclude_at(wrong);
@@ -251,11 +246,8 @@ impl Predicate for ImmutableByKey {
             };
             let wrong = self.fields.iter().find_map(|field| {
                 let (before, after) = both(field)?;
-                let fact = Fact::new(
-                    "changed",
-                    format!("{}, as before", json::short(before)),
-                    json::short(after),
-                );
+                let expected = format!("{}, as before", json::short(before));
+                let fact = Fact::new("changed", expected, json::short(after));
                 (!same(before, after)).then(|| (later.site(field), fact))
             });
             let earlier = earlier.site(&self.key).exchange(context.evidence);
@@ -347,11 +339,8 @@ impl Predicate for ImmutableInstant {
                     continue;
                 }
                 let fact = || {
-                    Fact::new(
-                        "another-instant",
-                        format!("{was}, as before"),
-                        at.to_string(),
-                    )
+                    let expected = format!("{was}, as before");
+                    Fact::new("another-instant", expected, at.to_string())
                 };
                 let wrong = at.duration_since(*was).abs() > ROUNDING;
                 verdicts
@@ -371,10 +360,8 @@ impl Predicate for ImmutableInstant {
         let at = "/approval_request/created_at";
         let shown =
             |created: &str| json!({"approval_request": {"uuid": "u1", "created_at": created}});
-        let rule = Example::for_rule(
-            "auth",
-            json!({"of": "auth/approval-request-fetch", "at": at}),
-        );
+        let parameters = json!({"of": "auth/approval-request-fetch", "at": at});
+        let rule = Example::for_rule("auth", parameters);
         let made = |created: &str| rule.shown("create-approval-request", shown(created));
         let fetched = |scene: &ExampleBuilder, format: &str, created: &str| {
             let path = json!({"FORMAT": format, "PUSH_UUID": "u1"});

@@ -136,11 +136,8 @@ impl Predicate for InitialValue {
             |enabled: bool| plain.answered("create-service", named.clone(), service(enabled));
         let beside = |name: &str| {
             let scene = rule(json!({"beside": ["FriendlyName"]}));
-            scene.answered(
-                "create-service",
-                json!({"FriendlyName": name}),
-                service(false),
-            )
+            let sent = json!({"FriendlyName": name});
+            scene.answered("create-service", sent, service(false))
         };
         let role = json!({
             "kinds": ["chat/user"], "at": "/role_sid", "unless": ["RoleSid"],

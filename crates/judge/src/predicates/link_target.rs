@@ -799,11 +799,8 @@ fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
             0 => "an empty file".to_owned(),
             length => format!("{length} bytes, the same up to byte {at}"),
         };
-        Fact::new(
-            "bytes",
-            format!("the {} uploaded bytes", wanted.len()),
-            actual,
-        )
+        let expected = format!("the {} uploaded bytes", wanted.len());
+        Fact::new("bytes", expected, actual)
     })
 }
 

@@ -42,11 +42,8 @@ impl Predicate for ListComplete {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let listed = |scene: &ExampleBuilder, members: Value| {
-            scene.answered(
-                "read-members",
-                in_channel(json!({})),
-                page("members", members),
-            )
+            let sent = in_channel(json!({}));
+            scene.answered("read-members", sent, page("members", members))
         };
         let rule = Example::for_rule("chat", json!({"of": "chat/read-members"}));
         let one = member("1", "ann");
@@ -73,25 +70,12 @@ impl Predicate for ListComplete {
 fn evaluate_list(list: &List<'_>, verdicts: &mut Verdicts<'_>) {
     let context = verdicts.context;
     let history = &context.history;
-    let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
+    let Some(wanted) = history.due_in(context, list, |id| list.holds(id)) else {
         return;
     };
-    // Of what is there for certain: those that the list shows, and those that it had time to show.
-    let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
-        let since = history.exists_throughout(id, list);
-        let counts = |since: Moment| list.holds(id) || since.is_settled(&list.first);
-        history.is_exclusive(id)
-            && history.belongs(id, list) == Some(true)
-            && since.is_some_and(counts)
-    });
-    let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-    let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
-        verdicts.record_vacuous(Vacuity::Empty);
+    let Some(sites) = verdicts.sites_of(list, &wanted) else {
         return;
     };
-    if sites.iter().any(|site| verdicts.has_finding_at(site)) {
-        return;
-    }
     let last = sites.last().clone();
     let wrong = wanted.into_iter().find_map(|id| {
         let items: Vec<_> = list

@@ -72,19 +72,13 @@ impl Predicate for ListFilter {
         let listed = |name: &str, value: &str| page("executions", json!([{name: value}]));
         let from = |created: &str| {
             let rule = of("DateCreatedFrom", "date_created", "at-or-after");
-            rule.answered(
-                LIST,
-                json!({"DateCreatedFrom": bound}),
-                listed("date_created", created),
-            )
+            let sent = json!({"DateCreatedFrom": bound});
+            rule.answered(LIST, sent, listed("date_created", created))
         };
         let to = |created: &str| {
             let rule = of("DateCreatedTo", "date_created", "before");
-            rule.answered(
-                LIST,
-                json!({"DateCreatedTo": bound}),
-                listed("date_created", created),
-            )
+            let sent = json!({"DateCreatedTo": bound});
+            rule.answered(LIST, sent, listed("date_created", created))
         };
         let of_status = of("Status", "status", "one-of");
         let status = |status: &str| {
@@ -207,25 +201,14 @@ impl ListFilterComplete {
     fn evaluate_list(&self, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
         let context = verdicts.context;
         let history = &context.history;
-        let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
+        let was_shown = |id| list.holds(id) || was_listed(context, id, list);
+        let Some(mut wanted) = history.due_in(context, list, was_shown) else {
             return;
         };
-        let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
-            let since = history.exists_throughout(id, list);
-            let is_shown = list.holds(id) || was_listed(context, id, list);
-            history.is_exclusive(id)
-                && history.belongs(id, list) == Some(true)
-                && since.is_some_and(|since| is_shown || since.is_settled(&list.first))
-                && self.fits(context, id, list)
-        });
-        let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-        let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
-            verdicts.record_vacuous(Vacuity::Empty);
+        wanted.retain(|id| self.fits(context, *id, list));
+        let Some(sites) = verdicts.sites_of(list, &wanted) else {
             return;
         };
-        if sites.iter().any(|site| verdicts.has_finding_at(site)) {
-            return;
-        }
         let missing = wanted.into_iter().find(|&id| !list.holds(id));
         let wrong = missing.map(|id| {
             let key = history.resources.get(id).shown();
@@ -237,11 +220,8 @@ impl ListFilterComplete {
                     None => format!("{name}={}", json::short(value)),
                 });
             let filters: Vec<String> = filters.collect();
-            Fact::new(
-                "not-listed",
-                format!("{key} in the list for {}", filters.join(" and ")),
-                list.without_it(),
-            )
+            let expected = format!("{key} in the list for {}", filters.join(" and "));
+            Fact::new("not-listed", expected, list.without_it())
         });
         verdicts.conclude(sites, wrong);
     }

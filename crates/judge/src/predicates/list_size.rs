@@ -81,11 +81,8 @@ impl Predicate for ListSize {
                 };
                 let is_longer = items.len() as u64 > most;
                 let fact = is_longer.then(|| {
-                    Fact::new(
-                        "bound",
-                        format!("at most {most} items{reason}"),
-                        format!("{} items", items.len()),
-                    )
+                    let expected = format!("at most {most} items{reason}");
+                    Fact::new("bound", expected, format!("{} items", items.len()))
                 });
                 verdicts.conclude(sites, fact);
             }

@@ -146,12 +146,7 @@ impl LookupByName {
         let history = &context.history;
         let seen = &context.seen[index];
         let bound = &history.path_bindings[index];
-        let place = seen.operation.and_then(|operation| {
-            let mut path = operation.path_names();
-            path.position(|p| p.name == self.parameter)
-        });
-        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
-        let Some((place, text)) = place.zip(named) else {
+        let Some((place, text)) = self.asked(seen) else {
             return;
         };
         let above = place
@@ -210,12 +205,7 @@ impl LookupByName {
         let context = verdicts.context;
         let history = &context.history;
         let (seen, bound) = (&context.seen[index], &history.path_bindings[index]);
-        let place = seen.operation.and_then(|operation| {
-            let mut path = operation.path_names();
-            path.position(|p| p.name == self.parameter)
-        });
-        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
-        let Some((place, text)) = place.zip(named) else {
+        let Some((place, text)) = self.asked(seen) else {
             return;
         };
         let Some(about) = bound.shown_type.and_then(|shown| context.about(shown)) else {
@@ -251,22 +241,24 @@ impl LookupByName {
         };
         let found = seen.acceptance == Acceptance::Accepted;
         let fact = found.then(|| {
-            Fact::new(
-                "wrong-case",
-                format!("nothing: what is there is {near}, in another letter case"),
-                "found",
-            )
+            let expected = format!("nothing: what is there is {near}, in another letter case");
+            Fact::new("wrong-case", expected, "found")
         });
         verdicts.conclude(Site::Exchange(index), fact);
+    }
+
+    /// The place of the parameter in the path, and the sent text.
+    fn asked<'c>(&self, seen: &'c Seen<'_>) -> Option<(usize, Cow<'c, str>)> {
+        let text = spelled(seen.exchange.sent.get(&self.parameter)?);
+        let mut path = seen.operation?.path_names();
+        Some((path.position(|p| p.name == self.parameter)?, text))
     }
 
     /// The resource of the parameter, if an earlier response had exactly this name.
     fn named(&self, context: &Context<'_>, index: usize) -> Option<Meant> {
         let history = &context.history;
         let seen = &context.seen[index];
-        let text = spelled(seen.exchange.sent.get(&self.parameter)?);
-        let mut path = seen.operation?.path_names();
-        let place = path.position(|p| p.name == self.parameter)?;
+        let (place, text) = self.asked(seen)?;
         let bound = &history.path_bindings[index];
         let above = (place < bound.parents.len()).then_some(place);
         let id = match above {
@@ -279,18 +271,7 @@ impl LookupByName {
             return (is_key && history.is_exclusive(id)).then_some(Meant { id, above });
         }
         let when = history.moments[index];
-        let known = resource.observations.iter().any(|observation| {
-            let identity = context.identity(observation.shown_type);
-            observation.moment.is_before(&when)
-                && identity.is_some_and(|identity| {
-                    let mut names = identity.names.iter();
-                    names.any(|at| {
-                        observation
-                            .value(context, at)
-                            .is_some_and(|v| spelled(v) == text)
-                    })
-                })
-        });
+        let known = borne(context, resource, &when).any(|name| name == text);
         (known && resource.key != text && history.is_exclusive(id)).then_some(Meant { id, above })
     }
 }
@@ -350,11 +331,8 @@ fn evaluate_request((index, meant): (usize, Meant), verdicts: &mut Verdicts<'_>)
             Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => false,
         };
         if reads {
-            let fact = Fact::new(
-                "not-named",
-                format!("{key}, which the path names"),
-                "rejected",
-            );
+            let expected = format!("{key}, which the path names");
+            let fact = Fact::new("not-named", expected, "rejected");
             verdicts.conclude(Site::Exchange(index), Some(fact));
         }
         return;

@@ -38,11 +38,8 @@ impl Predicate for MatchesConfiguration {
             };
             let differs = as_text(value) != as_text(wanted);
             let fact = differs.then(|| {
-                Fact::new(
-                    "configured",
-                    format!("{}, as {} is configured", json::short(wanted), self.key),
-                    json::short(value),
-                )
+                let expected = format!("{}, as {} is configured", json::short(wanted), self.key);
+                Fact::new("configured", expected, json::short(value))
             });
             verdicts.conclude(resource.site(&self.at), fact);
         }
@@ -64,10 +61,8 @@ impl Predicate for MatchesConfiguration {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
-        let rule = Example::for_rule(
-            "auth",
-            json!({"kind": kind, "at": "/claims/iss", "key": "application.name"}),
-        );
+        let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});
+        let rule = Example::for_rule("auth", parameters);
         let shop = rule.configured(json!({"auth": {"application": {"name": "Shop"}}}));
         let token = |issuer: &str| json!({"claims": {"iss": issuer}});
         vec![

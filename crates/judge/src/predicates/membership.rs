@@ -411,11 +411,8 @@ impl Membership {
             return;
         }
         let fact = lacks.map(|key| {
-            Fact::new(
-                "not-listed",
-                format!("{key} in the list"),
-                list.without_it(),
-            )
+            let expected = format!("{key} in the list");
+            Fact::new("not-listed", expected, list.without_it())
         });
         verdicts.conclude(sites, fact);
     }

@@ -1,13 +1,12 @@
-//! All predicates, one file each, registered by one line.
+//! All predicates, each in the file of its name, registered by one line for each form.
 //!
-//! A predicate may have several forms. A parameter in brackets selects its form.
+//! The parameter in brackets selects a form.
 
 mod account_scope;
 mod callback_method;
 mod conforms;
 mod consistent_reads;
 mod consistent_spelling;
-mod created_with;
 mod deleted_is_absent;
 mod event_emitted;
 mod event_fields;
@@ -111,7 +110,7 @@ predicates! {
     "immutable" => immutable::Immutable,
     "page-links" => page_links::PageLinks,
     "write-persists" ["of"] => write_persists::WritePersists,
-    "write-persists" ["operation"] => created_with::CreatedWith,
+    "write-persists" ["operation"] => write_persists::CreatedWith,
     "updated-at-advances" => updated_at_advances::UpdatedAtAdvances,
     "other-resources-unchanged" => other_resources_unchanged::OtherResourcesUnchanged,
     "consistent-reads" => consistent_reads::ConsistentReads,

@@ -79,11 +79,8 @@ impl Predicate for OtherResourcesUnchanged {
             })
         };
         let of_binding = json!({"ServiceSid": sid("IS", "1"), "Sid": sid("BS", "1")});
-        let bound = rule.answered(
-            "fetch-user-binding",
-            of_binding.clone(),
-            binding(json!(["new_message"])),
-        );
+        let sent = of_binding.clone();
+        let bound = rule.answered("fetch-user-binding", sent, binding(json!(["new_message"])));
         let of_ann = in_channel(json!({"Identity": "a"}));
         let invited = |of: &str| {
             let mut invite = member("1", "a");
@@ -140,11 +137,8 @@ fn evaluate_pair(
         let there = before.shows != Appearance::NotFound;
         let site = Site::Exchange(at);
         if own && there && !verdicts.has_finding_at(&site) {
-            let fact = Fact::new(
-                "gone",
-                format!("{key}, which {operation} did not name"),
-                "not found",
-            );
+            let expected = format!("{key}, which {operation} did not name");
+            let fact = Fact::new("gone", expected, "not found");
             verdicts.conclude([Site::Exchange(by), site], Some(fact));
         }
         return;

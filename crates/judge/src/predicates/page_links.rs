@@ -91,11 +91,8 @@ impl Predicate for PageLinks {
                 "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
                 "previous_page_url": before, "next_page_url": "after",
             });
-            scene.answered(
-                "read-steps",
-                path.clone(),
-                json!({"meta": meta, "steps": [step]}),
-            )
+            let sent = path.clone();
+            scene.answered("read-steps", sent, json!({"meta": meta, "steps": [step]}))
         };
         let first = |aspect: &str| {
             let parameters = json!({"of": "flow/read-steps", "aspect": aspect});
@@ -318,11 +315,8 @@ impl Link<'_> {
             return;
         };
         let fact = (asked != shown).then(|| {
-            Fact::new(
-                "page-number",
-                format!("{asked}, as the address of the page says"),
-                shown.to_string(),
-            )
+            let expected = format!("{asked}, as the address of the page says");
+            Fact::new("page-number", expected, shown.to_string())
         });
         verdicts.conclude(Site::answer(index, "/meta/page"), fact);
     }

@@ -78,11 +78,8 @@ impl Predicate for RejectedCreate {
         };
         let listed = |scene: &ExampleBuilder, digits: &[&str]| {
             let members: Vec<Value> = digits.iter().map(|digit| member(digit, digit)).collect();
-            scene.answered(
-                "read-members",
-                in_channel(json!({})),
-                page("members", members),
-            )
+            let sent = in_channel(json!({}));
+            scene.answered("read-members", sent, page("members", members))
         };
         let refused =
             |scene: &ExampleBuilder| scene.refused("create-member", in_channel(json!({})));
@@ -404,11 +401,8 @@ impl RejectedName {
             }
             let found = seen.acceptance == Acceptance::Accepted;
             let fact = found.then(|| {
-                Fact::new(
-                    "refused-and-made",
-                    format!("nothing under {name}, whose creation was refused"),
-                    "something found",
-                )
+                let expected = format!("nothing under {name}, whose creation was refused");
+                Fact::new("refused-and-made", expected, "something found")
             });
             verdicts.conclude([Site::Exchange(refused), site], fact);
         }

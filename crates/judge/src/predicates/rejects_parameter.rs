@@ -90,11 +90,8 @@ impl Predicate for RejectsParameter {
         let sent =
             |value: &Value| json!({"FlowSid": "FW1", "To": "a", "From": "b", "Parameters": value});
         let taken = |scene: &ExampleBuilder, value: &Value| {
-            scene.answered(
-                CREATE,
-                sent(value),
-                json!({"sid": "FN1", "flow_sid": "FW1"}),
-            )
+            let sent = sent(value);
+            scene.answered(CREATE, sent, json!({"sid": "FN1", "flow_sid": "FW1"}))
         };
         // An accepted request, so that a mutation can use its response.
         let refused = |scene: &ExampleBuilder, value: &Value| {

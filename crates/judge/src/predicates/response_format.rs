@@ -65,11 +65,8 @@ impl Predicate for RequestedFormat {
             let is_xml = text.next() == Some(&b'<');
             let got = if is_xml { "xml" } else { "json" };
             let fact = (got != asked).then(|| {
-                Fact::new(
-                    "format",
-                    format!("{asked}, as {} asks", self.parameter),
-                    got.to_owned(),
-                )
+                let expected = format!("{asked}, as {} asks", self.parameter);
+                Fact::new("format", expected, got.to_owned())
             });
             verdicts.conclude(Site::Exchange(index), fact);
         }

@@ -211,11 +211,8 @@ impl Predicate for StateTimer {
             });
             let sent = seconds.map_or(json!({}), |seconds| json!({"seconds_to_expire": seconds}));
             let rule = Example::for_rule("auth", parameters);
-            rule.answered(
-                "create-approval-request",
-                sent,
-                request(json!({"uuid": "u1"})),
-            )
+            let shown = request(json!({"uuid": "u1"}));
+            rule.answered("create-approval-request", sent, shown)
         };
         let fetched = |aspect: &str, seconds: Option<u64>, status: &str| {
             let path = json!({"FORMAT": "json", "PUSH_UUID": "u1"});
@@ -467,11 +464,8 @@ impl StateAfterHook {
                 continue;
             }
             let fact = (!follows).then(|| {
-                Fact::new(
-                    "state",
-                    format!("{} after {}", json::short(&self.is), self.after),
-                    json::short(got),
-                )
+                let expected = format!("{} after {}", json::short(&self.is), self.after);
+                Fact::new("state", expected, json::short(got))
             });
             verdicts.conclude(site, fact);
         }

@@ -264,11 +264,8 @@ impl Predicate for CreationTimes {
                     continue;
                 }
                 let fact = is_zone_apart(apart).then(|| {
-                    Fact::new(
-                        "dated-in-another-zone",
-                        format!("about {}", when.span.ended),
-                        date.to_string(),
-                    )
+                    let expected = format!("about {}", when.span.ended);
+                    Fact::new("dated-in-another-zone", expected, date.to_string())
                 });
                 if !verdicts.has_finding_at(&site) {
                     verdicts.conclude(site, fact);
@@ -290,11 +287,8 @@ impl Predicate for CreationTimes {
                 continue;
             }
             let fact = is_wrong.then(|| {
-                Fact::new(
-                    "dated-apart",
-                    format!("about {} after {first_date}", whole(least)),
-                    date.to_string(),
-                )
+                let expected = format!("about {} after {first_date}", whole(least));
+                Fact::new("dated-apart", expected, date.to_string())
             });
             verdicts.conclude(sites, fact);
         }

@@ -168,11 +168,8 @@ fn evaluate_kind((kind, key): (&str, &[String]), verdicts: &mut Verdicts<'_>) {
             continue;
         };
         let fact = clash.map(|_| {
-            Fact::new(
-                "not-unique",
-                "an address that no other one has",
-                json::short(&Value::from(url)),
-            )
+            let expected = "an address that no other one has";
+            Fact::new("not-unique", expected, json::short(&Value::from(url)))
         });
         let sites = [other, resource].map(|shown| shown.site(URL));
         verdicts.conclude(sites, fact);

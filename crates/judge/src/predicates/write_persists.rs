@@ -1,12 +1,15 @@
 //! `write-persists` with `of`: later observations of a resource show the values that an accepted write sent.
-//! With `operation` it is another predicate (`created_with.rs`).
+//! With `operation`: `created_with.rs`.
 //!
 //! - Not judged: the response to the write itself, and values that something else may have changed since.
 //! - Writes at the same time are rivals: for fields that show a parameter as it was sent (`x-echo`), later observations may
 //!   show the value of any of them.
 //! - Values with `stays-while` may appear late, but must then stay.
 
+mod created_with;
 mod expected;
+
+pub(super) use created_with::CreatedWith;
 
 use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
@@ -135,11 +138,8 @@ impl Predicate for WritePersists {
             rule(of).answered("create-service", sent, service("1", " a "))
         };
         let fetched = |scene: &ExampleBuilder, name: &str| {
-            scene.answered(
-                "fetch-service",
-                json!({"Sid": sid("IS", "1")}),
-                service("1", name),
-            )
+            let sent = json!({"Sid": sid("IS", "1")});
+            scene.answered("fetch-service", sent, service("1", name))
         };
         let renames = |scene: &ExampleBuilder, name: &str| {
             let sent = json!({"Sid": sid("IS", "1"), "FriendlyName": name});
@@ -179,11 +179,8 @@ impl Predicate for WritePersists {
         };
         let starts = |scene: &ExampleBuilder, digit: &str| {
             let sent = json!({"FlowSid": sid("FW", "1"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
-            scene.answered(
-                "create-execution",
-                sent,
-                execution(digit, json!({}), "active"),
-            )
+            let shown = execution(digit, json!({}), "active");
+            scene.answered("create-execution", sent, shown)
         };
         let later = |scene: &ExampleBuilder, digit: &str, data: Value, status: &str| {
             let path = json!({"FlowSid": sid("FW", "1"), "Sid": sid("FN", digit)});

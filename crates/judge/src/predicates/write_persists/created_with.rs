@@ -2,7 +2,7 @@
 //!
 //! Does not judge absent fields, nor resources whose creation was not observed.
 
-use super::prelude::*;
+use crate::predicates::prelude::*;
 
 /// Shorter texts may occur anywhere by chance.
 const TELLING: usize = 4;
@@ -13,7 +13,7 @@ const NAME_MAX: usize = 20;
 /// A field relates to a parameter of the request that created its resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CreatedWith {
+pub(in crate::predicates) struct CreatedWith {
     /// The operation.
     operation: String,
     /// The parameter.
@@ -131,11 +131,8 @@ impl Predicate for CreatedWith {
         let more = scene("details", DETAILS, "more");
         let own = |sent: Value| {
             let scene = scene("hidden_details", HIDDEN, "own");
-            scene.answered(
-                MAKES,
-                json!({"AUTH_ID": 8, "hidden_details": sent}),
-                request(json!({}), "2"),
-            )
+            let sent = json!({"AUTH_ID": 8, "hidden_details": sent});
+            scene.answered(MAKES, sent, request(json!({}), "2"))
         };
         let others = own(json!({"other": "another"}));
         let user = scene("AUTH_ID", "/approval_request/_auth_id", "same");
