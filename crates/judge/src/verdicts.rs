@@ -1,7 +1,7 @@
 //! The verdicts on a scenario. A rule counts as judged only through an instance with the places that decide it.
 
 use super::context::{Context, Representation, Seen};
-use super::history::{List, ResourceId};
+use super::history::{Change, List, ResourceId};
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Finding;
@@ -223,6 +223,27 @@ impl<'v> Verdicts<'v> {
         let mut values = values.iter();
         let wrong = values.find_map(|(at, value)| Some((site(at), wrong(value)?)));
         self.conclude_at(sites, wrong);
+    }
+
+    /// Judges the fields of two observations together, with the finding at the first one that changed. `fact` receives its
+    /// pointer and both values. Returns false if there is no field.
+    pub fn conclude_changes(
+        &mut self,
+        shown: &Representation<'_>,
+        compared: &[Change<'_>],
+        earlier: Option<usize>,
+        fact: impl Fn(&str, &str, &str) -> Fact,
+    ) -> bool {
+        let Some(sites) = Sites::from_slice(compared, |c| shown.site(&c.pointer)) else {
+            return false;
+        };
+        let changed = compared.iter().find(|c| c.is_changed());
+        let wrong = changed.map(|c| {
+            let (was, is) = (json::short(c.before), json::short(c.after));
+            (shown.site(&c.pointer), fact(&c.pointer, &was, &is))
+        });
+        self.instance(sites).after(earlier).conclude_at(wrong);
+        true
     }
 
     /// The sites of a list that must contain these resources. `None` if there are none, or if the list has a finding.

@@ -96,29 +96,18 @@ fn evaluate_pair(
         let applies = before.shown_type == later.shown_type || !is_address(&c.pointer);
         applies && !for_good(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer)
     });
-    let changed = compared.iter().find(|c| c.is_changed());
-    let is_item = |observation: &Observation<'_>| matches!(observation.shows, Appearance::Item(_));
-    if changed.is_some() && (is_item(before) || is_item(later)) {
-        let mut observations = [before, later].into_iter().filter(|s| is_item(s));
-        let lags = observations.any(|observation| {
-            history
-                .writes
-                .iter()
-                .filter(touches)
-                .any(|write| !write.moment.is_settled(&observation.moment))
-        });
-        if lags {
-            return;
-        }
-    }
-    let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-        verdicts.record_vacuous(Vacuity::Alone);
-        return;
+    let is_item = |s: &&Observation<'_>| matches!(s.shows, Appearance::Item(_));
+    let mut items = [before, later].into_iter().filter(is_item);
+    let lags = |item: &Observation<'_>| {
+        let mut writes = history.writes.iter().filter(touches);
+        writes.any(|write| !write.moment.is_settled(&item.moment))
     };
-    let wrong = changed.map(|change| {
-        let expected = format!("{}, as shown before", json::short(change.before));
-        let fact = Fact::new("differs", expected, json::short(change.after));
-        (shown.site(&change.pointer), fact)
-    });
-    verdicts.conclude_at(sites, wrong);
+    if compared.iter().any(|c| c.is_changed()) && items.any(lags) {
+        return;
+    }
+    let fact =
+        |_: &str, was: &str, is: &str| Fact::new("differs", format!("{was}, as shown before"), is);
+    if !verdicts.conclude_changes(shown, &compared, None, fact) {
+        verdicts.record_vacuous(Vacuity::Alone);
+    }
 }

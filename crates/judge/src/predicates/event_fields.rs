@@ -534,10 +534,8 @@ impl Predicate for EventSchemaAddress {
             let Some(schema) = event.member("schema").and_then(Value::as_str) else {
                 continue;
             };
-            let wrong = match self.compare(verdicts.context, event.name(), schema) {
-                Announced::Unknown => continue,
-                Announced::Right => None,
-                Announced::Mismatch(expected) => Some(expected),
+            let Some(wrong) = self.compare(verdicts.context, event.name(), schema) else {
+                continue;
             };
             let wrong = wrong.map(|expected| Fact::new("schema-address", expected, schema));
             verdicts.conclude(event.site("/schema"), wrong);
@@ -584,54 +582,38 @@ impl Predicate for EventSchemaAddress {
     }
 }
 
-/// How an address compares with the table of event types.
-enum Announced {
-    /// Not in the table.
-    Unknown,
-    /// As in the table.
-    Right,
-    /// Different, with the expected text.
-    Mismatch(String),
-}
-
 impl EventSchemaAddress {
-    fn compare(&self, context: &Context<'_>, of: Option<&str>, schema: &str) -> Announced {
+    /// The expected address if it differs from the table of event types; the outer `None` if it is not in the table.
+    fn compare(
+        &self,
+        context: &Context<'_>,
+        of: Option<&str>,
+        schema: &str,
+    ) -> Option<Option<String>> {
         let announced = name_and_version(schema);
         let types = &context.rulebook.event_types;
-        match (self.aspect, announced) {
-            (Aspect::Version, None) => {
-                Announced::Mismatch("an address that ends in a name and a version".to_owned())
-            }
-            (Aspect::Version, Some((name, version))) => {
-                let mut known = types.values().flatten().filter_map(|kind| named(kind));
-                match known.find(|(known, _)| *known == name) {
-                    Some((_, known)) if known != version => {
-                        Announced::Mismatch(format!("{name}/{known}"))
-                    }
-                    Some(_) | None => Announced::Right,
-                }
-            }
-            (Aspect::Type, announced) => {
-                let kind = of.and_then(|of| types.get(of)?.as_deref());
-                match (kind.and_then(named), announced) {
-                    (Some((own, _)), Some((name, _))) if own != name => {
-                        Announced::Mismatch(format!("the schema of {own}"))
-                    }
-                    (Some((own, version)), Some(_)) if !self.has_prefix(schema, own) => {
-                        let prefix = self.prefix.as_deref().unwrap_or_default();
-                        Announced::Mismatch(format!(
-                            "an address that ends in {prefix}{own}/{version}"
-                        ))
-                    }
-                    (Some(_), Some(_)) => Announced::Right,
-                    _ => Announced::Unknown,
-                }
-            }
+        if self.aspect == Aspect::Version {
+            let Some((name, version)) = announced else {
+                let expected = "an address that ends in a name and a version";
+                return Some(Some(expected.to_owned()));
+            };
+            let mut known = types.values().flatten().filter_map(|kind| named(kind));
+            let known = known.find(|(known, _)| *known == name);
+            let other = known.filter(|(_, known)| *known != version);
+            return Some(other.map(|(_, known)| format!("{name}/{known}")));
         }
+        let (own, version) = named(types.get(of?)?.as_deref()?)?;
+        let (name, _) = announced?;
+        let prefix = self.prefix.as_deref().unwrap_or_default();
+        Some(if own != name {
+            Some(format!("the schema of {own}"))
+        } else if !self.has_prefix(schema, own) {
+            Some(format!("an address that ends in {prefix}{own}/{version}"))
+        } else {
+            None
+        })
     }
-}
 
-impl EventSchemaAddress {
     /// Whether the prefix, if any, is all that stands before the name in its segment.
     fn has_prefix(&self, schema: &str, name: &str) -> bool {
         let Some(prefix) = &self.prefix else {

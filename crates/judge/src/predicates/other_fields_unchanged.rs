@@ -115,33 +115,20 @@ impl OtherFieldsUnchanged {
         }
         compared
             .retain(|c| !names(write, &c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
-        let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-            verdicts.record_vacuous(Vacuity::Alone);
-            return;
+        let how = match write.outcome {
+            Outcome::Refused => "was refused",
+            Outcome::Done | Outcome::Unknown => "did not name it",
         };
-        let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
-            let how = match write.outcome {
-                Outcome::Refused => "was refused",
-                Outcome::Done | Outcome::Unknown => "did not name it",
-            };
-            let fact = Fact {
-                kind: "changed",
-                expected: format!("{}, as before", json::short(change.before)),
-                actual: json::short(change.after),
-                message: format!(
-                    "{} went from {} to {} although {} {how}",
-                    change.pointer,
-                    json::short(change.before),
-                    json::short(change.after),
-                    self.of.id()
-                ),
-            };
-            (shown.site(&change.pointer), fact)
-        });
-        verdicts
-            .instance(sites)
-            .after(before.exchange)
-            .conclude_at(wrong);
+        let operation = self.of.id();
+        let fact = |pointer: &str, was: &str, is: &str| Fact {
+            kind: "changed",
+            expected: format!("{was}, as before"),
+            actual: is.to_owned(),
+            message: format!("{pointer} went from {was} to {is} although {operation} {how}"),
+        };
+        if !verdicts.conclude_changes(shown, &compared, before.exchange, fact) {
+            verdicts.record_vacuous(Vacuity::Alone);
+        }
     }
 }
 

@@ -145,24 +145,13 @@ fn evaluate_pair(
     };
     let mut compared = history.compared(context, id, before, after);
     compared.retain(|c| !is_address(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
-    let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-        return;
+    let fact = |pointer: &str, was: &str, is: &str| Fact {
+        kind: "changed",
+        expected: format!("{was}, as before"),
+        actual: is.to_owned(),
+        message: format!(
+            "{pointer} of {key} went from {was} to {is} although {operation} named another"
+        ),
     };
-    let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
-        let (was, is) = (json::short(change.before), json::short(change.after));
-        let fact = Fact {
-            kind: "changed",
-            message: format!(
-                "{} of {key} went from {was} to {is} although {operation} named another",
-                change.pointer
-            ),
-            expected: format!("{was}, as before"),
-            actual: is,
-        };
-        (shown.site(&change.pointer), fact)
-    });
-    verdicts
-        .instance(sites)
-        .after(before.exchange)
-        .conclude_at(wrong);
+    verdicts.conclude_changes(shown, &compared, before.exchange, fact);
 }

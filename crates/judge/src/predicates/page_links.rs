@@ -130,13 +130,9 @@ impl Predicate for PageLinks {
     }
 }
 
-/// What a page contains, compared with what it should contain.
-enum Holds {
-    Unknown,
-    It,
-    /// The page that it contains, and the first item that differs: its number, the expected and the actual key.
-    Another(&'static str, (usize, String, String)),
-}
+/// The page that a page contains in place of another one, and the first item that differs: its number, the expected and the
+/// actual key.
+type OtherPage = (&'static str, (usize, String, String));
 
 /// A link from a page that was followed.
 struct Link<'c> {
@@ -193,19 +189,15 @@ impl Link<'_> {
             verdicts.conclude(sites, Some(fact));
             return;
         }
-        let wrong = match self.holds() {
-            Holds::Unknown => {
-                verdicts.record_vacuous(Vacuity::Alone);
-                return;
-            }
-            Holds::It => None,
-            Holds::Another(actual, (item, wanted, got)) => {
-                let mut fact = wrong(actual);
-                fact.expected = format!("{expected}, whose item {item} is {wanted}");
-                fact.actual = format!("{actual}, whose item {item} is {got}");
-                Some(fact)
-            }
+        let Some(other) = self.compared() else {
+            verdicts.record_vacuous(Vacuity::Alone);
+            return;
         };
+        let wrong = other.map(|(actual, (item, wanted, got))| Fact {
+            expected: format!("{expected}, whose item {item} is {wanted}"),
+            actual: format!("{actual}, whose item {item} is {got}"),
+            ..wrong(actual)
+        });
         let mut shown = self.context.representations.iter();
         let first = shown.find(|r| r.exchange == Some(index));
         let held = first.map_or(Site::Exchange(index), |first| {
@@ -223,12 +215,8 @@ impl Link<'_> {
         key.map_or("", String::as_str)
     }
 
-    fn holds(&self) -> Holds {
-        self.compared().unwrap_or(Holds::Unknown)
-    }
-
     /// What it contains, compared with what it should contain; `None` if either is unknown.
-    fn compared(&self) -> Option<Holds> {
+    fn compared(&self) -> Option<Option<OtherPage>> {
         let (context, history) = (self.context, &self.context.history);
         let (at, from) = history.page_of(context, self.from.0)?;
         let list = &history.lists[at];
@@ -247,7 +235,7 @@ impl Link<'_> {
         }
         let mut both = wanted.iter().zip(got);
         let Some(differs) = both.position(|(wanted, got)| wanted != got) else {
-            return Some(Holds::It);
+            return Some(None);
         };
         let key = |item: Option<ResourceId>| {
             item.map_or_else(String::new, |id| history.resources.get(id).key.clone())
@@ -270,7 +258,7 @@ impl Link<'_> {
             Some(other) if other == from => "itself",
             Some(_) | None => "another page",
         };
-        (is_own || place == 0 || is_earlier).then_some(Holds::Another(actual, item))
+        (is_own || place == 0 || is_earlier).then_some(Some((actual, item)))
     }
 
     /// Whether something was done since that page was read that may have moved what it holds.
