@@ -582,6 +582,9 @@ impl Predicate for EventSchemaAddress {
     }
 }
 
+/// If an address is wrong: the expected one.
+type OtherAddress = Option<String>;
+
 impl EventSchemaAddress {
     /// The expected address if it differs from the table of event types; the outer `None` if it is not in the table.
     fn compare(
@@ -589,7 +592,7 @@ impl EventSchemaAddress {
         context: &Context<'_>,
         of: Option<&str>,
         schema: &str,
-    ) -> Option<Option<String>> {
+    ) -> Option<OtherAddress> {
         let announced = name_and_version(schema);
         let types = &context.rulebook.event_types;
         if self.aspect == Aspect::Version {

@@ -130,9 +130,9 @@ impl Predicate for PageLinks {
     }
 }
 
-/// The page that a page contains in place of another one, and the first item that differs: its number, the expected and the
+/// If it is another one: the page that a page contains in place of another one, and the first item that differs: its number, the expected and the
 /// actual key.
-type OtherPage = (&'static str, (usize, String, String));
+type OtherPage = Option<(&'static str, (usize, String, String))>;
 
 /// A link from a page that was followed.
 struct Link<'c> {
@@ -216,7 +216,7 @@ impl Link<'_> {
     }
 
     /// What it contains, compared with what it should contain; `None` if either is unknown.
-    fn compared(&self) -> Option<Option<OtherPage>> {
+    fn compared(&self) -> Option<OtherPage> {
         let (context, history) = (self.context, &self.context.history);
         let (at, from) = history.page_of(context, self.from.0)?;
         let list = &history.lists[at];
