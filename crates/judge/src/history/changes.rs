@@ -26,6 +26,11 @@ impl History<'_> {
         self.alone || self.resources.get(id).is_ours
     }
 
+    /// The write that created a resource.
+    pub fn creation_of(&self, id: ResourceId) -> Option<&Write<'_>> {
+        Some(&self.writes[self.resources.get(id).made?])
+    }
+
     /// The writes that may have changed a resource between two moments, including these.
     pub fn writes_between<'h>(
         &'h self,

@@ -40,10 +40,8 @@ impl Predicate for Conforms {
         }
         let mut wrong = Vec::new();
         for (at, value) in places {
-            for defect in document
-                .schemas
-                .misfits(&document.rule.id, &self.schema, value)
-            {
+            let schemas = document.schemas;
+            for defect in schemas.misfits(&document.rule.id, &self.schema, value) {
                 let defect = defect.renamed_in(document.root, document.value, &at);
                 if document.is_under_broken(&defect.pointer) {
                     continue;

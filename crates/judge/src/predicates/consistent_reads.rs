@@ -31,16 +31,10 @@ impl Predicate for ConsistentReads {
         let history = &context.history;
         let about = context.about(&self.of);
         let of = about.and_then(Annotations::of).unwrap_or(&self.of);
-        for (id, resource) in history
-            .resources
-            .of_kind(of)
-            .filter(|(id, _)| history.is_exclusive(*id))
-        {
-            let shown: Vec<&Observation<'_>> = resource
-                .observations
-                .iter()
-                .filter(|s| s.shows != Appearance::NotFound && !s.is_attempt())
-                .collect();
+        let resources = history.resources.of_kind(of);
+        for (id, resource) in resources.filter(|(id, _)| history.is_exclusive(*id)) {
+            let shown = resource.seen().filter(|s| s.shows != Appearance::NotFound);
+            let shown: Vec<&Observation<'_>> = shown.collect();
             for pair in shown.windows(2) {
                 if pair[1].shown_type == self.of {
                     evaluate_pair(id, (pair[0], pair[1]), verdicts);

@@ -99,11 +99,9 @@ fn evaluate_deletion(
             actual.to_owned(),
         )
     };
-    let observations = resource
-        .observations
-        .iter()
-        .filter(|s| write.moment.is_before(&s.moment) && !back(&s.moment));
-    for observation in observations {
+    let observations = resource.observations.iter();
+    let is_after = |s: &&Observation<'_>| write.moment.is_before(&s.moment) && !back(&s.moment);
+    for observation in observations.filter(is_after) {
         let (Some(at), false) = (
             observation.exchange,
             matches!(observation.shows, Appearance::Item(_)),
@@ -114,11 +112,8 @@ fn evaluate_deletion(
         let sites = [index, at].map(Site::Exchange);
         verdicts.conclude(sites, wrong);
     }
-    for list in history
-        .lists
-        .iter()
-        .filter(|list| write.moment.is_before(&list.first))
-    {
+    let lists = history.lists.iter();
+    for list in lists.filter(|list| write.moment.is_before(&list.first)) {
         let is_known =
             list.holds(id) || (list.is_complete && history.belongs(id, list) == Some(true));
         if !is_known || list.is_attempt || back(&list.last) {

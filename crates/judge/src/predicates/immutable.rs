@@ -72,11 +72,8 @@ impl Predicate for Immutable {
             let life = |observation: &Observation<'_>| {
                 (is_after_end(observation), creations_before(observation))
             };
-            for later in resource
-                .observations
-                .iter()
-                .filter(|observation| observation.shown_type == self.of)
-            {
+            let all = resource.observations.iter();
+            for later in all.filter(|observation| observation.shown_type == self.of) {
                 let same_life = resource.observations.iter();
                 let same_life = same_life.filter(|observation| life(observation) == life(later));
                 evaluate_observation((same_life, later), fields, verdicts);

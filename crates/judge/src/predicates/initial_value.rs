@@ -70,12 +70,8 @@ impl Predicate for InitialValue {
                 .pointer("at", &self.at)
                 .pointers("also", &self.also);
         }
-        for parameter in self
-            .unless
-            .iter()
-            .chain(self.given.keys())
-            .chain(&self.beside)
-        {
+        let named = self.unless.iter().chain(self.given.keys());
+        for parameter in named.chain(&self.beside) {
             references.any_parameter("unless", parameter);
         }
         let apart = self.apart.as_ref().map(|apart| &apart.is);
@@ -92,14 +88,12 @@ impl Predicate for InitialValue {
         let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
-            let Some(made) = resource.made.map(|write| &history.writes[write]) else {
+            let Some(made) = history.creation_of(id) else {
                 continue;
             };
-            let is_shown = |observation: &&Observation<'_>| {
-                !observation.is_attempt()
-                    && self.kinds.iter().any(|kind| kind == observation.shown_type)
-            };
-            let mut shown = resource.observations.iter().filter(is_shown).peekable();
+            let is_shown =
+                |s: &&Observation<'_>| self.kinds.iter().any(|kind| kind == s.shown_type);
+            let mut shown = resource.seen().filter(is_shown).peekable();
             if shown.peek().is_none()
                 || self.sets(context, made)
                 || self.is_apart(context, id, made)

@@ -217,10 +217,8 @@ impl LookupByName {
         let when = history.moments[index];
         let folded = text.to_lowercase();
         let mut near = None;
-        for (id, resource) in kind
-            .into_iter()
-            .flat_map(|kind| history.resources.of_kind(kind))
-        {
+        let named = kind.map(|kind| history.resources.of_kind(kind));
+        for (id, resource) in named.into_iter().flatten() {
             let names = borne(context, resource, &when);
             if history.is_exclusive(id) && history.is_under(id, above) == Some(true) {
                 for name in names.filter(|name| name.to_lowercase() == folded) {
@@ -339,11 +337,8 @@ fn evaluate_request((index, meant): (usize, Meant), verdicts: &mut Verdicts<'_>)
     }
     let mut sites = Vec::new();
     let mut wrong = None;
-    for representation in context
-        .representations
-        .iter()
-        .filter(|r| r.exchange == Some(index))
-    {
+    let shown = context.representations.iter();
+    for representation in shown.filter(|r| r.exchange == Some(index)) {
         let Some(about) = context.about(representation.kind) else {
             continue;
         };

@@ -148,11 +148,7 @@ impl Predicate for Membership {
             let &[.., user, group] = &resource.parents[..] else {
                 continue;
             };
-            for observation in resource
-                .observations
-                .iter()
-                .filter(|observation| !observation.is_attempt())
-            {
+            for observation in resource.seen() {
                 self.evaluate_observation(((user, group), observation), verdicts);
             }
         }
@@ -435,19 +431,12 @@ impl GroupModel {
         if verdicts.has_finding_at(&site) {
             return;
         }
-        let observations = &history.resources.get(member).observations;
-        let others = |other: &&Observation<'_>| {
-            !other.is_attempt() && other.value(context, &self.read_position).is_some()
-        };
-        let before = observations
-            .iter()
-            .rev()
-            .filter(others)
-            .find(|s| s.moment.is_before(&observation.moment));
-        let after = observations
-            .iter()
-            .filter(others)
+        let shows = |s: &&Observation<'_>| s.value(context, &self.read_position).is_some();
+        let mut others = history.resources.get(member).seen().filter(shows);
+        let after = others
+            .clone()
             .find(|s| observation.moment.is_before(&s.moment));
+        let before = others.rfind(|s| s.moment.is_before(&observation.moment));
         for other in [before, after].into_iter().flatten() {
             let (earlier, later) = if other.moment.is_before(&observation.moment) {
                 (&other.moment, &observation.moment)
@@ -515,7 +504,7 @@ impl GroupModel {
     ) -> Option<(Standing, Moment)> {
         let history = &context.history;
         let names: Vec<&String> = history.resources.names_of(user).collect();
-        let made = &history.writes[history.resources.get(group).made?];
+        let made = history.creation_of(group)?;
         let creator = made.exchange().and_then(|made| {
             context.seen[made]
                 .exchange

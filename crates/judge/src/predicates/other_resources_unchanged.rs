@@ -42,10 +42,8 @@ impl Predicate for OtherResourcesUnchanged {
             .iter()
             .filter(|(id, _)| history.is_exclusive(*id));
         for (id, resource) in own.filter(|(_, resource)| !is_shared(resource.kind)) {
-            let observations = resource.observations.iter();
-            let alone: Vec<&Observation<'_>> = observations
-                .filter(|s| !matches!(s.shows, Appearance::Item(_)) && !s.is_attempt())
-                .collect();
+            let is_alone = |s: &&Observation<'_>| !matches!(s.shows, Appearance::Item(_));
+            let alone: Vec<&Observation<'_>> = resource.seen().filter(is_alone).collect();
             for pair in alone.windows(2) {
                 let (before, after) = (pair[0], pair[1]);
                 let mut writes = history.writes.iter().rev();

@@ -37,10 +37,7 @@ impl Predicate for ReferencedFields {
         let history = &context.history;
         let mut naming: BTreeMap<ResourceId, Vec<(ResourceId, &Observation<'_>)>> = BTreeMap::new();
         for (id, resource) in history.resources.iter() {
-            let shown = |observation: &&Observation<'_>| {
-                observation.shown_type == self.kind && !observation.is_attempt()
-            };
-            for observation in resource.observations.iter().filter(shown) {
+            for observation in resource.seen_as(&self.kind) {
                 let key = observation.value(context, &self.at).and_then(Value::as_str);
                 let mut resources = history.resources.of_kind(&self.with);
                 if let Some((named, _)) = resources.find(|(_, resource)| key == Some(&resource.key))
@@ -110,14 +107,11 @@ impl ReferencedFields {
         let Some(here) = naming.representation(context) else {
             return;
         };
-        let observations = &context.history.resources.get(named).observations;
+        let resource = context.history.resources.get(named);
         let counts = |observation: &&Observation<'_>| {
-            let is_later = naming.moment.is_before(&observation.moment);
-            observation.shown_type == self.with
-                && !observation.is_attempt()
-                && (is_later || !self.follows)
+            !self.follows || naming.moment.is_before(&observation.moment)
         };
-        for observation in observations.iter().filter(counts) {
+        for observation in resource.seen_as(&self.with).filter(counts) {
             let Some(there) = observation.representation(context) else {
                 continue;
             };

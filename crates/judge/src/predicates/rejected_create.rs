@@ -128,11 +128,7 @@ fn evaluate_lists(
     }
     // A list that lags may show later what came before.
     let made_before = |id: ResourceId| {
-        let made = history
-            .resources
-            .get(id)
-            .made
-            .map(|made| &history.writes[made]);
+        let made = history.creation_of(id);
         made.is_some_and(|made| made.moment.is_before(&before.first))
     };
     let newest = history
@@ -168,8 +164,8 @@ fn evaluate_lists(
     };
     // A copy of what an accepted creation made is that creation's second resource, which `once` judges.
     let is_made_between = |item: &&Item| {
-        let made = item.resource.and_then(|id| history.resources.get(id).made);
-        made.is_some_and(|made| history.writes[made].moment.may_follow(&before.first))
+        let made = item.resource.and_then(|id| history.creation_of(id));
+        made.is_some_and(|made| made.moment.may_follow(&before.first))
     };
     let is_copy = |item: &&Item| {
         let mut accepted = after.items.iter().filter(is_made_between);
@@ -179,19 +175,13 @@ fn evaluate_lists(
     };
     let mut extra = after.items.iter().filter(is_new);
     let wrong = extra.find(|item| !is_copy(item)).map(|item| {
-        let fact = Fact::new(
-            if write.outcome == Outcome::Done {
-                "made-twice"
-            } else {
-                "made-though-refused"
-            },
-            "nothing that was not made",
-            if write.outcome == Outcome::Done {
-                "one more than was made".to_owned()
-            } else {
-                "one more after a refusal".to_owned()
-            },
-        );
+        let (kind, actual) = match write.outcome {
+            Outcome::Done => ("made-twice", "one more than was made"),
+            Outcome::Refused | Outcome::Unknown => {
+                ("made-though-refused", "one more after a refusal")
+            }
+        };
+        let fact = Fact::new(kind, "nothing that was not made", actual);
         (shown(item).site(""), fact)
     });
     verdicts.conclude_at(sites, wrong);

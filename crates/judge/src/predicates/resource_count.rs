@@ -26,11 +26,7 @@ impl Predicate for ResourceCount {
         let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
-            for observation in resource
-                .observations
-                .iter()
-                .filter(|observation| !observation.is_attempt())
-            {
+            for observation in resource.seen() {
                 let about = context.about(observation.shown_type);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.iter().any(|kind| kind == observation.shown_type);
@@ -109,12 +105,7 @@ impl ResourceCount {
         let Some(scope) = scope.filter(|&scope| history.is_exclusive(scope)) else {
             return;
         };
-        let Some(made) = history
-            .resources
-            .get(scope)
-            .made
-            .map(|write| &history.writes[write])
-        else {
+        let Some(made) = history.creation_of(scope) else {
             return;
         };
         let Some((present, last)) = present(context, scope, counted, (made, observation)) else {
@@ -215,11 +206,7 @@ fn present(
     }
     // Authors may have read what they wrote themselves.
     let own = |id: &ResourceId| {
-        let by = history
-            .resources
-            .get(*id)
-            .made
-            .and_then(|write| history.writes[write].exchange());
+        let by = history.creation_of(*id).and_then(Write::exchange);
         by.is_some_and(|by| context.seen[by].exchange.sent.contains_key("From"))
     };
     (counted.above.is_none() || !present.iter().any(own)).then_some((present, last))

@@ -185,10 +185,7 @@ impl Predicate for StateTimer {
         let resources = &context.history.resources;
         for step in steps.iter().filter(|step| step.by == "time") {
             for (_, resource) in resources.of_kind(about.of().unwrap_or(&self.of)) {
-                let observations = resource.observations.iter();
-                for observation in
-                    observations.filter(|s| s.shown_type == self.of && !s.is_attempt())
-                {
+                for observation in resource.seen_as(&self.of) {
                     self.evaluate_observation(step, (resource, observation), verdicts);
                 }
             }
@@ -443,10 +440,8 @@ impl StateAfterHook {
         {
             return;
         }
-        let later = |s: &&Observation<'_>| {
-            write.moment.is_before(&s.moment) && !s.is_attempt() && s.shown_type == self.kind
-        };
-        for observation in resource.observations.iter().filter(later) {
+        let later = |s: &&Observation<'_>| write.moment.is_before(&s.moment);
+        for observation in resource.seen_as(&self.kind).filter(later) {
             let mut between = history.writes_between(id, (&write.moment, &observation.moment));
             let touched = between.any(|other| other.origin != write.origin);
             if touched || matches!(observation.shows, Appearance::NotFound) {

@@ -70,15 +70,14 @@ impl UpdatedAtAdvances {
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
         };
-        let observations = &history.resources.get(id).observations;
-        let is_whole =
-            |s: &&Observation<'_>| matches!(s.shows, Appearance::Whole(_)) && !s.is_attempt();
-        let mut earlier = observations.iter().rev().filter(is_whole);
+        let is_whole = |s: &&Observation<'_>| matches!(s.shows, Appearance::Whole(_));
+        let observations = history.resources.get(id).seen().filter(is_whole);
+        let mut earlier = observations.clone().rev();
         let before = earlier.find(|s| s.moment.is_before(&write.moment));
         let is_after = |s: &&Observation<'_>| {
             s.exchange == write.exchange() || write.moment.is_before(&s.moment)
         };
-        let after = observations.iter().filter(is_whole).filter(is_after);
+        let after = observations.filter(is_after);
         let Some(before) = before else { return };
         let since = write.moment.since(&before.moment);
         if since.is_negative() || since.unsigned_abs() < APART {

@@ -61,11 +61,8 @@ impl Predicate for CreatedWith {
             return;
         }
         for (_, resource) in context.history.resources.iter() {
-            for observation in resource
-                .observations
-                .iter()
-                .filter(|s| s.shown_type == self.kind)
-            {
+            let observations = resource.observations.iter();
+            for observation in observations.filter(|s| s.shown_type == self.kind) {
                 let made = resource.writes.iter().rev().find_map(|&write| {
                     let write = &context.history.writes[write];
                     let index = write
