@@ -11,7 +11,7 @@ use super::payload;
 use super::race;
 use super::reproduce::curl;
 use super::sites::Site;
-use super::verdicts::{Fact, Judgment, Verdicts};
+use super::verdicts::{Fact, Judgment, Recorder};
 use conformant_base::diff::unified_diff;
 use conformant_base::json;
 use conformant_base::text;
@@ -192,7 +192,7 @@ impl<'a> Context<'a> {
             &outcome.violations,
         );
         let violations = || outcome.violations.iter().chain(&twice);
-        let mut verdicts = Verdicts::new(self, judgment);
+        let mut verdicts = Recorder::new(self, judgment);
         if self.detail == Detail::Whole {
             for rule in &outcome.judged {
                 verdicts.sound(rule, whole);

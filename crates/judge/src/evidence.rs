@@ -401,7 +401,28 @@ impl SkippedRule {
     }
 }
 
+impl Event {
+    /// The call, if it is one of a hook.
+    pub const fn hook(&self) -> Option<&HookCall> {
+        match self {
+            Self::Hook(call) => Some(call),
+            Self::Exchange(_) | Self::Delivery(_) | Self::Passed(_) => None,
+        }
+    }
+}
+
 impl Evidence {
+    /// The call of a hook that an event is.
+    pub fn hook(&self, event: usize) -> Option<&HookCall> {
+        self.events.get(event)?.hook()
+    }
+
+    /// The calls of hooks with their events.
+    pub fn hooks(&self) -> impl Iterator<Item = (usize, &HookCall)> {
+        let events = self.events.iter().enumerate();
+        events.filter_map(|(index, event)| Some((index, event.hook()?)))
+    }
+
     /// Exchanges as events, if there are no other events.
     pub fn in_order_of_their_ends(exchanges: &[Exchange]) -> Vec<Event> {
         let mut order: Vec<usize> = (0..exchanges.len()).collect();

@@ -25,7 +25,7 @@ mod operation;
 mod parameter;
 pub mod payload;
 mod predicate;
-pub mod predicates;
+mod predicates;
 pub mod prove;
 mod race;
 mod reproduce;
@@ -48,6 +48,7 @@ pub use rule_mutations::{
 };
 pub use sites::{Site, Sites};
 pub use statement::holds;
+use verdicts::Recorder;
 pub use verdicts::{Fact, Instance, Judgment, Tallies, Tally, Vacuity, Verdicts};
 
 use conformant_record::Level;
@@ -104,11 +105,11 @@ pub fn judge_rule(
         (Some(cache), Detail::Broken),
         &mut judgment,
     );
-    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    let mut verdicts = Recorder::new(&context, &mut judgment);
     // Steps also name written rules for acceptance and rejection.
     operation::evaluate(&context, &mut verdicts);
     match predicate_of(rule) {
-        Some(predicate) => predicate.evaluate(&context, rule, &mut verdicts),
+        Some(predicate) => predicate.evaluate(&mut verdicts.on(rule)),
         None => {
             parameter::evaluate(&context, &mut verdicts);
             listing::evaluate(&context, &mut verdicts);
@@ -127,13 +128,13 @@ fn collect_verdicts(
 ) -> Judgment {
     let known = (cache, detail);
     let context = Context::with_cache(rulebook, schemas, evidence, known, &mut judgment);
-    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    let mut verdicts = Recorder::new(&context, &mut judgment);
     operation::evaluate(&context, &mut verdicts);
     parameter::evaluate(&context, &mut verdicts);
     listing::evaluate(&context, &mut verdicts);
     for rule in rulebook.rules.applicable_to(&context.selection()) {
         if let Some(predicate) = predicate_of(rule) {
-            predicate.evaluate(&context, rule, &mut verdicts);
+            predicate.evaluate(&mut verdicts.on(rule));
         }
     }
     if cfg!(debug_assertions) && detail == Detail::Whole {
@@ -154,7 +155,7 @@ fn collect_verdicts(
 }
 
 /// Panics if a rule that was not selected has a verdict: its `applies_to` is wrong.
-fn assert_selection_is_complete(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+fn assert_selection_is_complete(context: &Context<'_>, verdicts: &mut Recorder<'_>) {
     let judged: BTreeSet<&str> = {
         let bearing = context.rulebook.rules.applicable_to(&context.selection());
         bearing.map(|rule| rule.id.as_str()).collect()
@@ -163,7 +164,7 @@ fn assert_selection_is_complete(context: &Context<'_>, verdicts: &mut Verdicts<'
         let passed_over = predicate_of(rule).filter(|_| !judged.contains(rule.id.as_str()));
         if let Some(predicate) = passed_over {
             let before = verdicts.tally(&rule.id).cloned();
-            predicate.evaluate(context, rule, verdicts);
+            predicate.evaluate(&mut verdicts.on(rule));
             let after = verdicts.tally(&rule.id).cloned();
             assert_eq!(
                 after, before,
@@ -195,14 +196,14 @@ fn discard_nonbinding(rulebook: &Rulebook, judgment: &mut Judgment) {
 pub fn lacks_events(rulebook: &Rulebook, evidence: &Evidence) -> bool {
     let context = Context::without_validation(rulebook, evidence);
     let mut judgment = Judgment::default();
-    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    let mut verdicts = Recorder::new(&context, &mut judgment);
     for rule in rulebook.rules.in_order() {
         let waits = rule.check().is_some_and(|check| {
             check.predicate == "event-emitted"
                 || check.parameters.get("how") == Some(&serde_json::Value::from("each"))
         });
         if let Some(predicate) = predicate_of(rule).filter(|_| waits) {
-            predicate.evaluate(&context, rule, &mut verdicts);
+            predicate.evaluate(&mut verdicts.on(rule));
         }
     }
     !judgment.findings.is_empty()

@@ -4,13 +4,13 @@ use super::acceptance::Acceptance;
 use super::context::Context;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
-use super::verdicts::{Fact, Vacuity, Verdicts};
+use super::verdicts::{Fact, Recorder, Vacuity};
 use conformant_base::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Evaluates the rules of every list page and every walk.
-pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Recorder<'_>) {
     for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
             continue;
@@ -33,11 +33,8 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
         }
         let array = seen.whole(&place).and_then(Value::as_array);
         let fact = array.is_none().then(|| {
-            Fact::new(
-                "list-key",
-                "the name of the array in this answer",
-                json::short(&Value::from(key)),
-            )
+            let expected = "the name of the array in this answer";
+            Fact::new("list-key", expected, json::short(&Value::from(key)))
         });
         verdicts.conclude(&rule, Site::answer(index, "/meta/key"), fact);
     }
@@ -46,7 +43,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
+fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mut Recorder<'_>) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
         WalkEnd::Broken(why) => {
@@ -91,7 +88,9 @@ fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mu
         | WalkEnd::Endless(_)
         | WalkEnd::Unfollowable(_)
         | WalkEnd::Broken(_) => {
-            verdicts.conclude_at(&rule, Site::Walk(index), wrong);
+            verdicts
+                .instance(&rule, Site::Walk(index))
+                .conclude_at(wrong);
         }
     }
 }

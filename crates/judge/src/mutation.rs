@@ -71,6 +71,24 @@ impl Mutation {
         Self { site, change }
     }
 
+    /// These changes at one site.
+    pub fn at(site: &Site, changes: impl IntoIterator<Item = Change>) -> Vec<Self> {
+        let changes = changes.into_iter();
+        changes
+            .map(|change| Self::new(site.clone(), change))
+            .collect()
+    }
+
+    /// `of_sites`, and then these changes at each site.
+    pub fn of_sites_and(sites: &Sites, changes: &[Change]) -> Vec<Self> {
+        let mut mutations = Self::of_sites(sites);
+        for change in changes {
+            let with = |site: &Site| Self::new(site.clone(), change.clone());
+            mutations.extend(sites.iter().map(with));
+        }
+        mutations
+    }
+
     /// The changes that violate most rules, at the places that decide, likeliest first.
     pub fn of_sites(sites: &Sites) -> Vec<Self> {
         let mut mutations = Vec::new();

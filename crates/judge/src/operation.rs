@@ -4,12 +4,12 @@ use super::acceptance::Acceptance;
 use super::context::{Context, Seen};
 use super::evidence::Expectation;
 use super::sites::Site;
-use super::verdicts::{Fact, Verdicts};
+use super::verdicts::{Fact, Recorder};
 use conformant_rulebook::{Origin, Rule};
 use std::collections::BTreeSet;
 
 /// Evaluates the expectation of every exchange.
-pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Recorder<'_>) {
     for (index, seen) in context.seen.iter().enumerate() {
         credentials(context, index, seen, verdicts);
         let (rule, wanted) = match &seen.exchange.expectation {
@@ -52,7 +52,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
 }
 
 /// A success without the documented representation may be a refusal, so that it decides nothing about its operation.
-fn doubtful_success(context: &Context<'_>, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
+fn doubtful_success(context: &Context<'_>, seen: &Seen<'_>, verdicts: &mut Recorder<'_>) {
     let exchange = seen.exchange;
     let Acceptance::Rejected(why) = &seen.acceptance else {
         return;
@@ -88,7 +88,7 @@ fn is_sound(context: &Context<'_>, seen: &Seen<'_>, rule: &str) -> bool {
 }
 
 /// The rule `SERVICE/OPERATION/credentials`, for missing or wrong credentials.
-fn credentials(context: &Context<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
+fn credentials(context: &Context<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Recorder<'_>) {
     let Some(how) = seen.exchange.credentials.flaw() else {
         return;
     };

@@ -4,16 +4,16 @@ use super::acceptance::Acceptance;
 use super::compare::as_text;
 use super::context::{Context, Seen};
 use super::evidence::Expectation;
-use super::predicates::{parameter_default, parameter_echo};
+use super::predicates::parameter_echo;
 use super::sites::Site;
-use super::verdicts::{Fact, Vacuity, Verdicts};
+use super::verdicts::{Fact, Recorder, Vacuity};
 use conformant_base::json;
 use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::{Parameter, ParameterLocation};
 use serde_json::Value;
 
 /// Evaluates the rules of every parameter of every exchange.
-pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Recorder<'_>) {
     for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation else {
             continue;
@@ -31,7 +31,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut Verdicts<'_>) {
+fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut Recorder<'_>) {
     let expected_already = matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
     if parameter.required && parameter.place != ParameterLocation::Path {
         if seen.acceptance == Acceptance::Accepted && !expected_already {
@@ -56,7 +56,11 @@ fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut
         instance.conclude(None);
         return;
     }
-    instance.conclude(parameter_default::differs(&parameter.name, value, got));
+    instance.conclude(parameter_echo::differs_from_default(
+        &parameter.name,
+        value,
+        got,
+    ));
 }
 
 fn was_sent(
@@ -64,7 +68,7 @@ fn was_sent(
     seen: &Seen<'_>,
     parameter: &Parameter,
     sent: &Value,
-    verdicts: &mut Verdicts<'_>,
+    verdicts: &mut Recorder<'_>,
 ) {
     if !parameter.has_form(sent) {
         // The documents do not require a rejection. Fields that contain the value have a schema.

@@ -3,7 +3,6 @@
 //! - [`Predicate`] is the only trait, and one line in `predicates/mod.rs` registers a type.
 //! - The rulebook keeps a compiled predicate as an opaque part of a rule's `Check`; [`predicate_of`] opens it.
 
-use super::context::Context;
 use super::evidence::{Evidence, Payload};
 #[cfg(test)]
 use super::examples::Example;
@@ -58,7 +57,7 @@ pub trait Predicate: Debug + Send + Sync {
     }
 
     /// Judges everything in the scenario that it applies to.
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>);
 
     /// For a rule about one representation on its own: its violations, each with a pointer into it. `None` if there is nothing
     /// to judge.

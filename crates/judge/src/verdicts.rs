@@ -1,10 +1,13 @@
 //! The verdicts on a scenario. A rule counts as judged only through an instance with the places that decide it.
 
-use super::context::{Context, Representation};
+use super::context::{Context, Representation, Seen};
+use super::history::{Change, List, ResourceId};
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Finding;
+use conformant_rulebook::Rule;
 use indexmap::IndexMap;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Findings kept per rule and scenario; further ones are counted.
@@ -91,10 +94,18 @@ impl Fact {
     }
 }
 
-/// Receives the verdicts of predicates on one scenario.
+/// Receives verdicts on any rule.
+#[derive(Debug)]
+pub(super) struct Recorder<'v> {
+    context: &'v Context<'v>,
+    judgment: &'v mut Judgment,
+}
+
+/// Receives the verdicts of a predicate on one rule.
 #[derive(Debug)]
 pub struct Verdicts<'v> {
-    context: &'v Context<'v>,
+    pub context: &'v Context<'v>,
+    pub rule: &'v Rule,
     judgment: &'v mut Judgment,
 }
 
@@ -109,68 +120,157 @@ pub struct Instance<'i> {
     earlier: Option<usize>,
 }
 
-impl<'v> Verdicts<'v> {
+impl<'v> Recorder<'v> {
     pub(super) fn new(context: &'v Context<'v>, judgment: &'v mut Judgment) -> Self {
         Self { context, judgment }
     }
 
+    /// For the verdicts of a predicate.
+    pub(super) fn on<'r>(&'r mut self, rule: &'r Rule) -> Verdicts<'r> {
+        Verdicts {
+            context: self.context,
+            rule,
+            judgment: self.judgment,
+        }
+    }
+
     /// Begins an instance. Sites are places in the evidence that decide; the last one is the place of a finding.
-    pub fn instance<'i, R: AsRef<str> + ?Sized>(
+    pub(super) fn instance<'i>(
         &'i mut self,
-        rule: &'i R,
+        rule: &'i str,
         sites: impl Into<Sites>,
     ) -> Instance<'i> {
         Instance {
             context: self.context,
             judgment: self.judgment,
-            rule: rule.as_ref(),
+            rule,
             sites: sites.into(),
             earlier: None,
         }
     }
 
     /// Counts an instance, with a finding at its last site if there is a violation.
-    pub fn conclude<R: AsRef<str> + ?Sized>(
-        &mut self,
-        rule: &R,
-        sites: impl Into<Sites>,
-        wrong: Option<Fact>,
-    ) {
+    pub(super) fn conclude(&mut self, rule: &str, sites: impl Into<Sites>, wrong: Option<Fact>) {
         self.instance(rule, sites).conclude(wrong);
-    }
-
-    /// As `conclude`, with the finding at another site.
-    pub fn conclude_at<R: AsRef<str> + ?Sized>(
-        &mut self,
-        rule: &R,
-        sites: impl Into<Sites>,
-        wrong: Option<(Site, Fact)>,
-    ) {
-        self.instance(rule, sites).conclude_at(wrong);
     }
 
     /// Counts an instance that was judged elsewhere and passed.
     pub(super) fn sound(&mut self, rule: &str, site: &Site) {
         match self.judgment.examples_max {
             0 => self.judgment.count(rule, 1),
-            _ => self.instance(rule, site.clone()).conclude(None),
+            _ => self.conclude(rule, site.clone(), None),
         }
     }
 
     /// Records that a rule could not be judged.
-    pub fn inconclusive<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: &str) {
-        self.judgment.inconclusive(rule.as_ref(), why);
+    pub(super) fn inconclusive(&mut self, rule: &str, why: &str) {
+        self.judgment.inconclusive(rule, why);
     }
 
     /// Records a vacuous instance; it never counts as a pass.
-    pub fn record_vacuous<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Vacuity) {
-        let tally = self.judgment.tallies.entry(rule.as_ref().to_owned());
-        *tally.or_default().vacuous.entry(why).or_default() += 1;
+    pub(super) fn record_vacuous(&mut self, rule: &str, why: Vacuity) {
+        self.judgment.vacuous(rule, why);
     }
 
     /// The current tally of a rule.
     pub(super) fn tally(&self, rule: &str) -> Option<&Tally> {
         self.judgment.tallies.get(rule)
+    }
+
+    /// Adds a finding to an instance that was concluded.
+    pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
+        if !self.judgment.has_enough_findings(rule) {
+            self.judgment.add(self.context.finding(rule, site, fact));
+        }
+    }
+}
+
+impl<'v> Verdicts<'v> {
+    /// Begins an instance. Sites are places in the evidence that decide; the last one is the place of a finding.
+    pub fn instance(&mut self, sites: impl Into<Sites>) -> Instance<'_> {
+        Instance {
+            context: self.context,
+            judgment: self.judgment,
+            rule: &self.rule.id,
+            sites: sites.into(),
+            earlier: None,
+        }
+    }
+
+    /// Counts an instance, with a finding at its last site if there is a violation.
+    pub fn conclude(&mut self, sites: impl Into<Sites>, wrong: Option<Fact>) {
+        self.instance(sites).conclude(wrong);
+    }
+
+    /// As `conclude`, with the finding at another site.
+    pub fn conclude_at(&mut self, sites: impl Into<Sites>, wrong: Option<(Site, Fact)>) {
+        self.instance(sites).conclude_at(wrong);
+    }
+
+    /// Judges all values at a place of a response together, with the finding at the first one that is wrong.
+    pub fn conclude_each(
+        &mut self,
+        index: usize,
+        at: &str,
+        wrong: impl Fn(&Value) -> Option<Fact>,
+    ) {
+        let values = self.context.seen[index].select(at);
+        let site = |at: &String| Site::answer(index, at);
+        let Some(sites) = Sites::collect(values.iter().map(|(at, _)| site(at))) else {
+            self.record_vacuous(Vacuity::Empty);
+            return;
+        };
+        let mut values = values.iter();
+        let wrong = values.find_map(|(at, value)| Some((site(at), wrong(value)?)));
+        self.conclude_at(sites, wrong);
+    }
+
+    /// Judges the fields of two observations together, with the finding at the first one that changed. `fact` receives its
+    /// pointer and both values. Returns false if there is no field.
+    pub fn conclude_changes(
+        &mut self,
+        shown: &Representation<'_>,
+        compared: &[Change<'_>],
+        earlier: Option<usize>,
+        fact: impl Fn(&str, &str, &str) -> Fact,
+    ) -> bool {
+        let Some(sites) = Sites::from_slice(compared, |c| shown.site(&c.pointer)) else {
+            return false;
+        };
+        let changed = compared.iter().find(|c| c.is_changed());
+        let wrong = changed.map(|c| {
+            let (was, is) = (json::short(c.before), json::short(c.after));
+            (shown.site(&c.pointer), fact(&c.pointer, &was, &is))
+        });
+        self.instance(sites).after(earlier).conclude_at(wrong);
+        true
+    }
+
+    /// The sites of a list that must contain these resources. `None` if there are none, or if the list has a finding.
+    pub fn sites_of(&mut self, list: &List<'_>, wanted: &[ResourceId]) -> Option<Sites> {
+        let sites = list.sites().filter(|_| !wanted.is_empty());
+        if sites.is_none() {
+            self.record_vacuous(Vacuity::Empty);
+        }
+        sites.filter(|sites| !sites.iter().any(|site| self.has_finding_at(site)))
+    }
+
+    /// Records that the rule could not be judged.
+    pub fn inconclusive(&mut self, why: &str) {
+        self.judgment.inconclusive(&self.rule.id, why);
+    }
+
+    /// Records a vacuous instance; it never counts as a pass.
+    pub fn record_vacuous(&mut self, why: Vacuity) {
+        self.judgment.vacuous(&self.rule.id, why);
+    }
+
+    /// Exchanges of an operation of the service, with their index.
+    pub fn exchanges_of<'o>(
+        &self,
+        operation: &'o str,
+    ) -> impl Iterator<Item = (usize, &'v Seen<'v>)> + use<'v, 'o> {
+        self.context.of_operation(&self.rule.service, operation)
     }
 
     /// The current findings, from earlier rules.
@@ -198,11 +298,15 @@ impl<'v> Verdicts<'v> {
         !self.findings().is_empty() && self.has_finding_at(&shown.site(pointer))
     }
 
-    /// Adds a finding to an instance that was concluded.
-    pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
-        if !self.judgment.has_enough_findings(rule) {
-            self.judgment.add(self.context.finding(rule, site, fact));
-        }
+    /// The value at a place of a representation, with the place. `None` if there is none, or if it has a finding.
+    pub fn fresh<'r>(
+        &self,
+        shown: &Representation<'r>,
+        pointer: &str,
+    ) -> Option<(&'r Value, Site)> {
+        let value = shown.value(pointer)?;
+        let site = shown.site(pointer);
+        (!self.has_finding_at(&site)).then_some((value, site))
     }
 }
 
@@ -314,6 +418,11 @@ impl Judgment {
             }
         };
         &mut self.tallies[index]
+    }
+
+    /// Records a vacuous instance.
+    fn vacuous(&mut self, rule: &str, why: Vacuity) {
+        *self.tally(rule).vacuous.entry(why).or_default() += 1;
     }
 
     /// Records that a rule could not be judged.

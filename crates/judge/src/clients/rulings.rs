@@ -202,11 +202,8 @@ impl RequestValidator<'_> {
             .iter()
             .flat_map(|text| self.schemas.misfits(&rule, &schema, text));
         let verdict = PartVerdict::from_fact(misfits.next().map(|defect| {
-            Fact::new(
-                "advice",
-                format!("what the document advises for {}", parameter.name),
-                defect.actual,
-            )
+            let expected = format!("what the document advises for {}", parameter.name);
+            Fact::new("advice", expected, defect.actual)
         }));
         drop(misfits);
         verdict.ruling(RuleSubject::advice(parameter))
@@ -332,11 +329,8 @@ impl RequestValidator<'_> {
             .first()
             .filter(|_| is_size && self.kept == Completeness::Whole)?;
         (file.content.len() != declared).then(|| {
-            Fact::new(
-                "size",
-                format!("{}, the bytes of the file", file.content.len()),
-                declared.to_string(),
-            )
+            let expected = format!("{}, the bytes of the file", file.content.len());
+            Fact::new("size", expected, declared.to_string())
         })
     }
 

@@ -6,7 +6,6 @@ use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
 use crate::compare::{as_text, instant, is_unspecified};
 use crate::context::Context;
-use crate::evidence::Event;
 use conformant_base::json;
 use conformant_rulebook::Action;
 use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
@@ -27,13 +26,23 @@ impl History<'_> {
         self.alone || self.resources.get(id).is_ours
     }
 
-    /// Whether an action that was not rejected may have changed a resource between two moments.
-    pub fn may_have_changed(&self, id: ResourceId, after: &Moment, before: &Moment) -> bool {
+    /// The write that created a resource.
+    pub fn creation_of(&self, id: ResourceId) -> Option<&Write<'_>> {
+        Some(&self.writes[self.resources.get(id).made?])
+    }
+
+    /// The writes that may have changed a resource between two moments, including these.
+    pub fn writes_between<'h>(
+        &'h self,
+        id: ResourceId,
+        (after, until): (&'h Moment, &'h Moment),
+    ) -> impl Iterator<Item = &'h Write<'h>> {
         let kind = self.resources.get(id).kind;
-        self.writes
-            .iter()
-            .filter(|write| !write.moment.is_before(after) && !before.is_before(&write.moment))
-            .any(|write| write.may_touch(id, kind))
+        self.writes.iter().filter(move |write| {
+            !write.moment.is_before(after)
+                && !until.is_before(&write.moment)
+                && write.may_touch(id, kind)
+        })
     }
 
     /// Fields of a resource in both observations: those that apply to both representations, violate no rule, and were not
@@ -112,10 +121,10 @@ impl History<'_> {
                 let mut sent = context.seen[index].exchange.sent.values();
                 sent.any(|value| says(value, text))
             }
-            Origin::Hook(event) => match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => says(&call.arguments, text),
-                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
-            },
+            Origin::Hook(event) => {
+                let call = context.evidence.hook(event);
+                call.is_some_and(|call| says(&call.arguments, text))
+            }
         };
         if write.resource == Some(id) || self.is_known_by(id, sent) {
             return true;
@@ -253,12 +262,10 @@ fn done_by(context: &Context<'_>, write: &Write<'_>) -> String {
             let exchange = context.seen[index].exchange;
             format!("{}/{}", exchange.service, exchange.operation)
         }
-        Origin::Hook(event) => match context.evidence.events.get(event) {
-            Some(Event::Hook(call)) => call.name.clone(),
-            Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => {
-                String::new()
-            }
-        },
+        Origin::Hook(event) => {
+            let call = context.evidence.hook(event);
+            call.map_or_else(String::new, |call| call.name.clone())
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::writes::{NamedValue, Origin, Outcome, Write, WriteId};
 use crate::compare::as_text;
 use crate::context::Context;
 use conformant_rulebook::Action;
+use conformant_rulebook::annotations::Annotations;
 
 impl History<'_> {
     /// The moment since which a resource certainly existed: something created or returned it,
@@ -57,6 +58,26 @@ impl History<'_> {
         let since = self.exists_since(id, &list.first)?;
         let is_stable = list.pages.len() < 2 || self.exists_since(id, &list.last) == Some(since);
         is_stable.then_some(since)
+    }
+
+    /// The resources that a list must contain: those that it had time to show, or showed before. `None` if its items have no
+    /// identity.
+    pub fn due_in(
+        &self,
+        context: &Context<'_>,
+        list: &List<'_>,
+        was_shown: impl Fn(ResourceId) -> bool,
+    ) -> Option<Vec<ResourceId>> {
+        let kind = context.about(list.item_type).and_then(Annotations::of)?;
+        let is_due = |id: &ResourceId| {
+            let since = self.exists_throughout(*id, list);
+            let shown = |since: Moment| was_shown(*id) || since.is_settled(&list.first);
+            self.is_exclusive(*id)
+                && self.belongs(*id, list) == Some(true)
+                && since.is_some_and(shown)
+        };
+        let resources = self.resources.of_kind(kind).map(|(id, _)| id);
+        Some(resources.filter(is_due).collect())
     }
 
     /// Whether a write may have ended a resource, or replaced it.

@@ -32,6 +32,16 @@ impl Resource<'_> {
     pub fn shown(&self) -> String {
         self.key.replace('\n', " and ")
     }
+
+    /// Its observations without the attempts of polls.
+    pub fn seen(&self) -> impl DoubleEndedIterator<Item = &Observation<'_>> + Clone {
+        self.observations.iter().filter(|s| !s.is_attempt())
+    }
+
+    /// As `seen`, in representations of one type.
+    pub fn seen_as(&self, shown_type: &str) -> impl DoubleEndedIterator<Item = &Observation<'_>> {
+        self.seen().filter(move |s| s.shown_type == shown_type)
+    }
 }
 
 /// Resources by name; `None` for an ambiguous one.

@@ -4,6 +4,7 @@ use super::SETTLE;
 use super::identity::ResourceId;
 use crate::context::{Context, Representation};
 use crate::evidence::{Poll, Race, Span};
+use jiff::SignedDuration;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -96,6 +97,11 @@ impl Moment {
         raced.unwrap_or_else(|| self.event < other.event && self.span.is_before(&other.span))
     }
 
+    /// The time from the end of an earlier moment to the beginning of this one.
+    pub fn since(&self, earlier: &Self) -> SignedDuration {
+        self.span.began.duration_since(earlier.span.ended)
+    }
+
     /// Whether this one may have taken effect after the other: it is another event and had not ended when
     /// the other began.
     pub fn may_follow(&self, other: &Self) -> bool {
@@ -114,7 +120,7 @@ impl Moment {
 
     /// Whether this moment and that time after it ended before the other.
     pub fn is_over(&self, until: &Self, lag: Duration) -> bool {
-        let since = until.span.began.duration_since(self.span.ended);
+        let since = until.since(self);
         let has_settled = until.counts_as_settled && !self.counts_as_settled;
         self.is_before(until) && (has_settled || since.unsigned_abs() >= lag)
     }

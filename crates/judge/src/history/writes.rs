@@ -2,6 +2,7 @@
 
 use super::identity::ResourceId;
 use super::observations::Moment;
+use crate::evidence::{Evidence, HookCall};
 use conformant_rulebook::{Action, Echo};
 use serde_json::Value;
 
@@ -62,6 +63,19 @@ impl Write<'_> {
         match self.origin {
             Origin::Exchange(index) => Some(index),
             Origin::Hook(_) => None,
+        }
+    }
+
+    /// Whether it is a request, and this one.
+    pub fn is_by(&self, exchange: Option<usize>) -> bool {
+        exchange.is_some() && self.exchange() == exchange
+    }
+
+    /// The call, if it is one of a hook.
+    pub fn hook<'e>(&self, evidence: &'e Evidence) -> Option<&'e HookCall> {
+        match self.origin {
+            Origin::Exchange(_) => None,
+            Origin::Hook(event) => evidence.hook(event),
         }
     }
 

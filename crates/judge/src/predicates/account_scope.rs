@@ -7,15 +7,12 @@
 //! - Does not judge which status a request for a resource of another account has.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::context::Seen;
 use crate::evidence::{Body, Exchange, Outcome};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// What one account creates is never shown to another.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AccountScope {
+pub(super) struct AccountScope {
     /// The field that names the account of a resource, if there is one: if both accounts show the same, nothing is judged.
     #[serde(default)]
     account: Option<String>,
@@ -38,20 +35,21 @@ impl Predicate for AccountScope {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if context.seen.iter().all(Seen::is_ours) {
             return;
         }
         if is_refused_everywhere(context) {
             let why = "the target rejects the credentials of the second account";
-            verdicts.inconclusive(rule, why);
+            verdicts.inconclusive(why);
             return;
         }
         if let Some(account) = self.common_account(context) {
             let why = format!(
                 "both credentials belong to the account {account}: configure those of another one under `accounts`"
             );
-            verdicts.inconclusive(rule, &why);
+            verdicts.inconclusive(&why);
             return;
         }
         let mut origins: BTreeMap<String, Origin> = BTreeMap::new();
@@ -66,12 +64,12 @@ impl Predicate for AccountScope {
             }
             // A resource that an account creates for itself may share values with those of all accounts.
             let is_own_creation = seen.exchange.setup && seen.exchange.request.method == "POST";
-            if seen.exchange.service == rule.service && !is_own_creation {
+            if seen.exchange.service == verdicts.rule.service && !is_own_creation {
                 let known = |word: &str| {
                     let was_sent = !is_ours && sent_by_other.contains(word);
                     was_sent || sent.contains(word) || shared.contains(word)
                 };
-                evaluate_response(context, rule, (index, &shown, &known), &origins, verdicts);
+                evaluate_response((index, &shown, &known), &origins, verdicts);
             }
             // What the second account addresses is not what it made.
             let path = path_of(seen.exchange);
@@ -199,12 +197,11 @@ type OfResponse<'a> = (usize, &'a BTreeMap<String, Site>, &'a dyn Fn(&str) -> bo
 
 /// One response, if it could contain words of the other account.
 fn evaluate_response(
-    context: &Context<'_>,
-    rule: &Rule,
     (index, shown, known): OfResponse<'_>,
     origins: &BTreeMap<String, Origin>,
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let exchange = context.seen[index].exchange;
     let is_ours = context.seen[index].is_ours();
     let foreign = origins
@@ -258,7 +255,7 @@ fn evaluate_response(
     });
     let sites = Sites::collect(witness.into_iter().chain([site]));
     if let Some(sites) = sites {
-        verdicts.conclude_at(rule, sites, wrong);
+        verdicts.conclude_at(sites, wrong);
     }
 }
 

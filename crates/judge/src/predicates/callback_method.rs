@@ -7,7 +7,7 @@ use crate::evidence::{Delivery, Event};
 /// A callback to an address uses the requested method.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct CallbackMethod {
+pub(super) struct CallbackMethod {
     /// The operation or hook that sets the address.
     set_by: String,
     /// Only if the address was set with these values.
@@ -56,23 +56,23 @@ impl Predicate for CallbackMethod {
         &[Need::Callbacks]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for (event, happened) in context.evidence.events.iter().enumerate() {
             let Event::Delivery(delivery) = happened else {
                 continue;
             };
-            let Some(asked) = self.asked_for(context, rule, delivery) else {
+            let Some(asked) = self.asked_for(context, verdicts.rule, delivery) else {
                 continue;
             };
             let came = &delivery.request.method;
             let fact = (*came != asked).then(|| Fact::new("method", asked, came.clone()));
-            verdicts.conclude(rule, Site::delivery(event, "/method"), fact);
+            verdicts.conclude(Site::delivery(event, "/method"), fact);
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let other = Change::To(json!("PATCH"));
-        vec![Mutation::new(sites.last().clone(), other)]
+        Mutation::at(sites.last(), [Change::To(json!("PATCH"))])
     }
 
     #[cfg(test)]
@@ -146,28 +146,14 @@ fn arguments<'e>(
     event: &'e Event,
     of: &str,
 ) -> Option<impl Fn(&str) -> Option<&'e Value> + use<'e>> {
-    let arguments: Vec<(&'e str, &'e Value)> = match event {
-        Event::Exchange(index) => {
-            let exchange = &context.evidence.exchanges[*index];
-            let is_it = exchange.service == rule.service && exchange.operation == of;
-            let sent = is_it.then_some(&exchange.sent)?;
-            sent.iter()
-                .map(|(name, value)| (name.as_str(), value))
-                .collect()
-        }
-        Event::Hook(call) if call.name == of => {
-            let given = call.arguments.as_object()?;
-            given
-                .iter()
-                .map(|(name, value)| (name.as_str(), value))
-                .collect()
-        }
-        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => return None,
+    let exchange = match event {
+        Event::Exchange(index) => Some(&context.evidence.exchanges[*index]),
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => None,
     };
-    Some(move |name: &str| {
-        arguments
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, v)| *v)
+    let exchange = exchange.filter(|e| e.service == rule.service && e.operation == of);
+    let call = event.hook().filter(|call| call.name == of);
+    (exchange.is_some() || call.is_some()).then_some(move |name: &str| match exchange {
+        Some(exchange) => exchange.sent.get(name),
+        None => call?.arguments.get(name),
     })
 }

@@ -7,7 +7,7 @@ use crate::payload::Document;
 /// `at`, nothing is judged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Conforms {
+pub(super) struct Conforms {
     /// The representation: `flow/execution`; list items and callbacks included.
     kind: String,
     /// Where; empty for the whole.
@@ -30,7 +30,7 @@ impl Predicate for Conforms {
     }
 
     /// Judged with the representation that it is about.
-    fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
+    fn evaluate(&self, _: &mut Verdicts<'_>) {}
 
     fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<(String, Fact)>> {
         let mut places = json::expand(document.value, &self.at);
@@ -40,10 +40,8 @@ impl Predicate for Conforms {
         }
         let mut wrong = Vec::new();
         for (at, value) in places {
-            for defect in document
-                .schemas
-                .misfits(&document.rule.id, &self.schema, value)
-            {
+            let schemas = document.schemas;
+            for defect in schemas.misfits(&document.rule.id, &self.schema, value) {
                 let defect = defect.renamed_in(document.root, document.value, &at);
                 if document.is_under_broken(&defect.pointer) {
                     continue;
@@ -74,12 +72,8 @@ impl Predicate for Conforms {
         let kept_out = self.schema.pointer("/not/examples/0").cloned();
         let most = self.schema.get("maximum").and_then(Value::as_i64);
         let beyond = most.map(|most| json!(most + 1));
-        kept_out
-            .into_iter()
-            .chain(beyond)
-            .chain(values)
-            .map(|value| Mutation::new(site.clone(), Change::To(value)))
-            .collect()
+        let values = kept_out.into_iter().chain(beyond).chain(values);
+        Mutation::at(&site, values.map(Change::To))
     }
 
     #[cfg(test)]

@@ -2,13 +2,11 @@
 //! never change are judged by `immutable`.
 
 use super::prelude::*;
-use crate::history::{Appearance, Observation, ResourceId, Write};
-use conformant_rulebook::Action;
 
 /// Two observations of a resource of this type agree, as long as no action in between may change it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ConsistentReads {
+pub(super) struct ConsistentReads {
     /// The representation that shows it.
     of: String,
 }
@@ -28,23 +26,18 @@ impl Predicate for ConsistentReads {
         Some(kinds)
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let about = context.about(&self.of);
         let of = about.and_then(Annotations::of).unwrap_or(&self.of);
-        for (id, resource) in history
-            .resources
-            .of_kind(of)
-            .filter(|(id, _)| history.is_exclusive(*id))
-        {
-            let shown: Vec<&Observation<'_>> = resource
-                .observations
-                .iter()
-                .filter(|s| s.shows != Appearance::NotFound && !s.is_attempt())
-                .collect();
+        let resources = history.resources.of_kind(of);
+        for (id, resource) in resources.filter(|(id, _)| history.is_exclusive(*id)) {
+            let shown = resource.seen().filter(|s| s.shows != Appearance::NotFound);
+            let shown: Vec<&Observation<'_>> = shown.collect();
             for pair in shown.windows(2) {
                 if pair[1].shown_type == self.of {
-                    evaluate_pair(context, rule, id, (pair[0], pair[1]), verdicts);
+                    evaluate_pair(id, (pair[0], pair[1]), verdicts);
                 }
             }
         }
@@ -72,20 +65,18 @@ impl Predicate for ConsistentReads {
 }
 
 fn evaluate_pair(
-    context: &Context<'_>,
-    rule: &Rule,
     id: ResourceId,
     (before, later): (&Observation<'_>, &Observation<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let kind = history.resources.get(id).kind;
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
     // What answered with the first observation lies before it.
-    let between = history.writes.iter().filter(touches).any(|write| {
-        write.moment.may_follow(&before.moment) && !later.moment.is_before(&write.moment)
-    });
-    if between || !before.moment.is_before(&later.moment) {
+    let mut between = history.writes_between(id, (&before.moment, &later.moment));
+    let touched = between.any(|write| write.moment.event != before.moment.event);
+    if touched || !before.moment.is_before(&later.moment) {
         return;
     }
     let Some(shown) = later.representation(context) else {
@@ -99,32 +90,18 @@ fn evaluate_pair(
         let applies = before.shown_type == later.shown_type || !is_address(&c.pointer);
         applies && !for_good(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer)
     });
-    let changed = compared.iter().find(|c| c.is_changed());
-    let is_item = |observation: &Observation<'_>| matches!(observation.shows, Appearance::Item(_));
-    if changed.is_some() && (is_item(before) || is_item(later)) {
-        let mut observations = [before, later].into_iter().filter(|s| is_item(s));
-        let lags = observations.any(|observation| {
-            history
-                .writes
-                .iter()
-                .filter(touches)
-                .any(|write| !write.moment.is_settled(&observation.moment))
-        });
-        if lags {
-            return;
-        }
-    }
-    let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-        verdicts.record_vacuous(rule, Vacuity::Alone);
-        return;
+    let is_item = |s: &&Observation<'_>| matches!(s.shows, Appearance::Item(_));
+    let mut items = [before, later].into_iter().filter(is_item);
+    let lags = |item: &Observation<'_>| {
+        let mut writes = history.writes.iter().filter(touches);
+        writes.any(|write| !write.moment.is_settled(&item.moment))
     };
-    let wrong = changed.map(|change| {
-        let fact = Fact::new(
-            "differs",
-            format!("{}, as shown before", json::short(change.before)),
-            json::short(change.after),
-        );
-        (shown.site(&change.pointer), fact)
-    });
-    verdicts.conclude_at(rule, sites, wrong);
+    if compared.iter().any(|c| c.is_changed()) && items.any(lags) {
+        return;
+    }
+    let fact =
+        |_: &str, was: &str, is: &str| Fact::new("differs", format!("{was}, as shown before"), is);
+    if !verdicts.conclude_changes(shown, &compared, None, fact) {
+        verdicts.record_vacuous(Vacuity::Alone);
+    }
 }

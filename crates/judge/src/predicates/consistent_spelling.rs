@@ -5,7 +5,7 @@ use super::prelude::*;
 /// The value at `at` keeps one spelling throughout a run, whatever its value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ConsistentSpelling {
+pub(super) struct ConsistentSpelling {
     /// The representation.
     pub kind: String,
     /// The value.
@@ -22,7 +22,8 @@ impl Predicate for ConsistentSpelling {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut first: Option<(&str, Site)> = None;
         for resource in context.of_kind(&self.kind) {
             let Some(word) = resource.value(&self.at).and_then(Value::as_str) else {
@@ -33,11 +34,11 @@ impl Predicate for ConsistentSpelling {
             }
             let site = resource.site(&self.at);
             let Some((used, earlier)) = &first else {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 first = Some((word, site));
                 continue;
             };
-            let instance = verdicts.instance(rule, [earlier.clone(), site]);
+            let instance = verdicts.instance([earlier.clone(), site]);
             let instance = instance.after(earlier.exchange(context.evidence));
             instance.conclude(
                 (*used != word)
@@ -48,9 +49,7 @@ impl Predicate for ConsistentSpelling {
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let words = self.of.iter().map(|word| Change::To(json!(word)));
-        words
-            .map(|change| Mutation::new(sites.last().clone(), change))
-            .collect()
+        Mutation::at(sites.last(), words)
     }
 
     #[cfg(test)]

@@ -1,13 +1,11 @@
 //! `deleted-is-absent`: a deleted resource is absent from every endpoint and list. Lists may lag.
 
 use super::prelude::*;
-use crate::history::{Appearance, Moment, Outcome, ResourceId, Write};
-use conformant_rulebook::Action;
 
 /// The resource that this operation deleted is absent from every endpoint and list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeletedIsAbsent {
+pub(super) struct DeletedIsAbsent {
     /// The operation with its service.
     of: OperationName,
 }
@@ -21,9 +19,10 @@ impl Predicate for DeletedIsAbsent {
         Some(operations(model, |o| o.does == Action::Ends))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
-        for (index, _) in context.of_operation(&rule.service, self.of.id()) {
+        for (index, _) in verdicts.exchanges_of(self.of.id()) {
             let mut writes = history.writes.iter();
             let write = writes.find(|write| write.exchange() == Some(index));
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {
@@ -36,7 +35,7 @@ impl Predicate for DeletedIsAbsent {
                     || write.parents.contains(&None)
             };
             if let Some(id) = write.resource.filter(|id| !elsewhere(id)) {
-                evaluate_deletion(context, rule, (write, index, id), verdicts);
+                evaluate_deletion((write, index, id), verdicts);
             }
         }
     }
@@ -66,11 +65,10 @@ impl Predicate for DeletedIsAbsent {
 }
 
 fn evaluate_deletion(
-    context: &Context<'_>,
-    rule: &Rule,
     (write, index, id): (&Write<'_>, usize, ResourceId),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let resource = history.resources.get(id);
     // A hook whose result names what it created brings back nothing else.
@@ -101,11 +99,9 @@ fn evaluate_deletion(
             actual.to_owned(),
         )
     };
-    let observations = resource
-        .observations
-        .iter()
-        .filter(|s| write.moment.is_before(&s.moment) && !back(&s.moment));
-    for observation in observations {
+    let observations = resource.observations.iter();
+    let is_after = |s: &&Observation<'_>| write.moment.is_before(&s.moment) && !back(&s.moment);
+    for observation in observations.filter(is_after) {
         let (Some(at), false) = (
             observation.exchange,
             matches!(observation.shows, Appearance::Item(_)),
@@ -114,13 +110,10 @@ fn evaluate_deletion(
         };
         let wrong = (observation.shows != Appearance::NotFound).then(|| fact("found"));
         let sites = [index, at].map(Site::Exchange);
-        verdicts.conclude(rule, sites, wrong);
+        verdicts.conclude(sites, wrong);
     }
-    for list in history
-        .lists
-        .iter()
-        .filter(|list| write.moment.is_before(&list.first))
-    {
+    let lists = history.lists.iter();
+    for list in lists.filter(|list| write.moment.is_before(&list.first)) {
         let is_known =
             list.holds(id) || (list.is_complete && history.belongs(id, list) == Some(true));
         if !is_known || list.is_attempt || back(&list.last) {
@@ -135,6 +128,6 @@ fn evaluate_deletion(
             None => Site::answer(list.pages[0], list.place()),
         };
         let sites = [Site::Exchange(index), site];
-        verdicts.conclude(rule, sites, held.map(|_| fact("listed")));
+        verdicts.conclude(sites, held.map(|_| fact("listed")));
     }
 }

@@ -3,14 +3,12 @@
 //! Does not judge later states, nor resources whose creation was not observed.
 
 use super::prelude::*;
-use crate::evidence::Event;
-use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, STEADY, Write};
-use std::collections::BTreeMap;
+use crate::history::STEADY;
 
 /// A new resource shows this value, unless the request that made it set another.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InitialValue {
+pub(super) struct InitialValue {
     /// The representations that show it.
     kinds: Vec<String>,
     /// Where.
@@ -72,12 +70,8 @@ impl Predicate for InitialValue {
                 .pointer("at", &self.at)
                 .pointers("also", &self.also);
         }
-        for parameter in self
-            .unless
-            .iter()
-            .chain(self.given.keys())
-            .chain(&self.beside)
-        {
+        let named = self.unless.iter().chain(self.given.keys());
+        for parameter in named.chain(&self.beside) {
             references.any_parameter("unless", parameter);
         }
         let apart = self.apart.as_ref().map(|apart| &apart.is);
@@ -90,17 +84,16 @@ impl Predicate for InitialValue {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
-            let Some(made) = resource.made.map(|write| &history.writes[write]) else {
+            let Some(made) = history.creation_of(id) else {
                 continue;
             };
-            let is_shown = |observation: &&Observation<'_>| {
-                !observation.is_attempt()
-                    && self.kinds.iter().any(|kind| kind == observation.shown_type)
-            };
-            let mut shown = resource.observations.iter().filter(is_shown).peekable();
+            let is_shown =
+                |s: &&Observation<'_>| self.kinds.iter().any(|kind| kind == s.shown_type);
+            let mut shown = resource.seen().filter(is_shown).peekable();
             if shown.peek().is_none()
                 || self.sets(context, made)
                 || self.is_apart(context, id, made)
@@ -110,7 +103,7 @@ impl Predicate for InitialValue {
             for observation in shown {
                 let is_later = self.at_creation && observation.exchange != made.exchange();
                 if !is_later && is_first(context, id, made, observation) {
-                    self.evaluate_observation(context, rule, (id, made, observation), verdicts);
+                    self.evaluate_observation((id, made, observation), verdicts);
                 }
             }
         }
@@ -137,11 +130,8 @@ impl Predicate for InitialValue {
             |enabled: bool| plain.answered("create-service", named.clone(), service(enabled));
         let beside = |name: &str| {
             let scene = rule(json!({"beside": ["FriendlyName"]}));
-            scene.answered(
-                "create-service",
-                json!({"FriendlyName": name}),
-                service(false),
-            )
+            let sent = json!({"FriendlyName": name});
+            scene.answered("create-service", sent, service(false))
         };
         let role = json!({
             "kinds": ["chat/user"], "at": "/role_sid", "unless": ["RoleSid"],
@@ -189,20 +179,11 @@ fn is_first(
         && history.is_exclusive(id)
         && !history.has_unobserved_actions;
     // What time alone may bring is not the first state any more.
-    let is_later_time = context
-        .evidence
-        .events
-        .iter()
-        .enumerate()
-        .any(|(index, event)| {
-            let between = index > made.moment.event && index < observation.moment.event;
-            between && matches!(event, Event::Hook(call) if call.name == "advance_clock")
-        });
-    let since = observation
-        .moment
-        .span
-        .began
-        .duration_since(made.moment.span.ended);
+    let is_later_time = context.evidence.hooks().any(|(event, call)| {
+        let between = event > made.moment.event && event < observation.moment.event;
+        between && call.name == "advance_clock"
+    });
+    let since = observation.moment.since(&made.moment);
     let is_disturbed = is_later_time
         || since.unsigned_abs() >= STEADY
         || history.writes.iter().any(|other| {
@@ -226,10 +207,10 @@ impl InitialValue {
                 let sent = context.seen[index].exchange.sent.get(name);
                 sent.is_some_and(|sent| *sent != "")
             }
-            Origin::Hook(event) => match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => call.arguments.get(name).is_some(),
-                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => true,
-            },
+            Origin::Hook(event) => {
+                let call = context.evidence.hook(event);
+                call.is_none_or(|call| call.arguments.get(name).is_some())
+            }
         })
     }
 
@@ -251,27 +232,25 @@ impl InitialValue {
 
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, made, observation): (ResourceId, &Write<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let Some(shown) = observation.representation(context) else {
             return;
         };
         for at in std::iter::once(&self.at).chain(&self.also) {
-            self.evaluate_value(context, rule, (id, made), (shown, at), verdicts);
+            self.evaluate_value((id, made), (shown, at), verdicts);
         }
     }
 
     fn evaluate_value(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, made): (ResourceId, &Write<'_>),
         (shown, at): (&Representation<'_>, &str),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let found = shown.value(at);
         let Some(got) = found.filter(|_| !verdicts.has_finding_in(shown, at)) else {
             return;
@@ -307,7 +286,7 @@ impl InitialValue {
                 ),
             }
         };
-        verdicts.conclude(rule, sites, wrong.then(fact));
+        verdicts.conclude(sites, wrong.then(fact));
     }
 }
 
@@ -326,14 +305,9 @@ impl From {
         let mut observations = history.resources.get(parent).observations.iter().rev();
         let observation =
             observations.find(|s| s.shown_type == self.kind && s.moment.is_before(&made.moment))?;
-        let touched = history.writes.iter().any(|other| {
-            let is_same = other.exchange().is_some() && other.exchange() == observation.exchange;
-            !is_same
-                && !other.moment.is_before(&observation.moment)
-                && !made.moment.is_before(&other.moment)
-                && other.origin != made.origin
-                && other.may_touch(parent, history.resources.get(parent).kind)
-        });
+        let mut writes = history.writes_between(parent, (&observation.moment, &made.moment));
+        let touched =
+            writes.any(|other| !other.is_by(observation.exchange) && other.origin != made.origin);
         let shown = observation
             .representation(context)
             .filter(|_| !touched && history.is_exclusive(parent))?;

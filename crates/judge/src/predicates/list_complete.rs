@@ -2,13 +2,11 @@
 
 use super::prelude::*;
 use crate::evidence::WalkEnd;
-use crate::history::{List, Moment, ResourceId};
-use conformant_rulebook::Action;
 
 /// This list holds what exists in its scope, each resource once.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListComplete {
+pub(super) struct ListComplete {
     /// The list operation with its service.
     of: OperationName,
 }
@@ -22,19 +20,21 @@ impl Predicate for ListComplete {
         Some(operations(model, |o| o.does == Action::Lists))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let of = self.of.id();
         // Half a list does not show what it lacks.
         for walk in &context.evidence.walks {
-            let is_ours = walk.service == rule.service && walk.operation == of;
+            let is_ours = walk.service == verdicts.rule.service && walk.operation == of;
             if is_ours && let WalkEnd::Cut(why) = &walk.end {
-                verdicts.inconclusive(rule, why);
+                verdicts.inconclusive(why);
             }
         }
         for list in &context.history.lists {
-            let is_ours = list.operation.service == rule.service && list.operation.id == of;
+            let is_ours =
+                list.operation.service == verdicts.rule.service && list.operation.id == of;
             if is_ours && list.filters.is_empty() && list.is_complete && !list.is_attempt {
-                evaluate_list(context, rule, list, verdicts);
+                evaluate_list(list, verdicts);
             }
         }
     }
@@ -42,11 +42,8 @@ impl Predicate for ListComplete {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let listed = |scene: &ExampleBuilder, members: Value| {
-            scene.answered(
-                "read-members",
-                in_channel(json!({})),
-                page("members", members),
-            )
+            let sent = in_channel(json!({}));
+            scene.answered("read-members", sent, page("members", members))
         };
         let rule = Example::for_rule("chat", json!({"of": "chat/read-members"}));
         let one = member("1", "ann");
@@ -70,27 +67,15 @@ impl Predicate for ListComplete {
     }
 }
 
-fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+fn evaluate_list(list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let history = &context.history;
-    let Some(of) = context.about(list.item_type).and_then(Annotations::of) else {
+    let Some(wanted) = history.due_in(context, list, |id| list.holds(id)) else {
         return;
     };
-    // Of what is there for certain: those that the list shows, and those that it had time to show.
-    let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
-        let since = history.exists_throughout(id, list);
-        let counts = |since: Moment| list.holds(id) || since.is_settled(&list.first);
-        history.is_exclusive(id)
-            && history.belongs(id, list) == Some(true)
-            && since.is_some_and(counts)
-    });
-    let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
-    let Some(sites) = list.sites().filter(|_| !wanted.is_empty()) else {
-        verdicts.record_vacuous(rule, Vacuity::Empty);
+    let Some(sites) = verdicts.sites_of(list, &wanted) else {
         return;
     };
-    if sites.iter().any(|site| verdicts.has_finding_at(site)) {
-        return;
-    }
     let last = sites.last().clone();
     let wrong = wanted.into_iter().find_map(|id| {
         let items: Vec<_> = list
@@ -123,5 +108,5 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             _ => None,
         }
     });
-    verdicts.conclude_at(rule, sites, wrong);
+    verdicts.conclude_at(sites, wrong);
 }

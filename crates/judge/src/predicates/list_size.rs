@@ -5,7 +5,7 @@ use super::prelude::*;
 /// The array at `at` has at most so many items.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ListSize {
+pub(super) struct ListSize {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The array; the list of the operation if omitted.
@@ -53,9 +53,9 @@ impl Predicate for ListSize {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in context.of_operation(&rule.service, operation) {
+            for (index, seen) in verdicts.exchanges_of(operation) {
                 let own = seen.operation.and_then(|o| o.items_at());
                 let own = own.unwrap_or_default();
                 let at = self.at.as_ref().unwrap_or(&own);
@@ -69,7 +69,7 @@ impl Predicate for ListSize {
                     continue;
                 };
                 if items.is_empty() {
-                    verdicts.record_vacuous(rule, Vacuity::Empty);
+                    verdicts.record_vacuous(Vacuity::Empty);
                     continue;
                 }
                 let (sites, reason) = match stated {
@@ -81,13 +81,10 @@ impl Predicate for ListSize {
                 };
                 let is_longer = items.len() as u64 > most;
                 let fact = is_longer.then(|| {
-                    Fact::new(
-                        "bound",
-                        format!("at most {most} items{reason}"),
-                        format!("{} items", items.len()),
-                    )
+                    let expected = format!("at most {most} items{reason}");
+                    Fact::new("bound", expected, format!("{} items", items.len()))
                 });
-                verdicts.conclude(rule, sites, fact);
+                verdicts.conclude(sites, fact);
             }
         }
     }

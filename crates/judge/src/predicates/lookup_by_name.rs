@@ -1,18 +1,14 @@
 //! `lookup-by-name`: a name in a path selects the resource of that name. Acceptance is judged by the operation's own rule.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
 use crate::compare::spelled;
-use crate::context::Seen;
-use crate::history::{Moment, Resource, ResourceId};
-use conformant_rulebook::Action;
 use conformant_rulebook::scenario::Credentials;
 use std::borrow::Cow;
 
 /// In the paths of these operations, a name selects the resource that had it in an earlier response.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LookupByName {
+pub(super) struct LookupByName {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The parameter of their paths.
@@ -45,9 +41,10 @@ impl Predicate for LookupByName {
         });
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for operation in &self.operations {
-            for (index, seen) in context.of_operation(&rule.service, operation) {
+            for (index, seen) in verdicts.exchanges_of(operation) {
                 let credentials = seen.exchange.credentials;
                 let flawed = !credentials.sees_ours();
                 // A user name in another letter case may be rejected.
@@ -59,12 +56,12 @@ impl Predicate for LookupByName {
                 }
                 match self.whose {
                     NameScope::Elsewhere => {
-                        self.evaluate_foreign_name(context, rule, index, verdicts);
+                        self.evaluate_foreign_name(index, verdicts);
                     }
-                    NameScope::Nearly => self.evaluate_other_case(context, rule, index, verdicts),
+                    NameScope::Nearly => self.evaluate_other_case(index, verdicts),
                     NameScope::Here => {
                         if let Some(named) = self.named(context, index) {
-                            evaluate_request(context, rule, (index, named), verdicts);
+                            evaluate_request((index, named), verdicts);
                         }
                     }
                 }
@@ -144,22 +141,12 @@ struct Meant {
 
 impl LookupByName {
     /// A name that resources of another scope have, and none of the one that the path names.
-    fn evaluate_foreign_name(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        index: usize,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_foreign_name(&self, index: usize, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let seen = &context.seen[index];
         let bound = &history.path_bindings[index];
-        let place = seen.operation.and_then(|operation| {
-            let mut path = operation.path_names();
-            path.position(|p| p.name == self.parameter)
-        });
-        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
-        let Some((place, text)) = place.zip(named) else {
+        let Some((place, text)) = self.asked(seen) else {
             return;
         };
         let above = place
@@ -209,26 +196,16 @@ impl LookupByName {
                 "found",
             )
         });
-        verdicts.conclude(rule, site, fact);
+        verdicts.conclude(site, fact);
     }
 
     /// A name in another letter case than that of a resource in the scope of the path, if no resource there has
     /// exactly that name.
-    fn evaluate_other_case(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        index: usize,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_other_case(&self, index: usize, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let (seen, bound) = (&context.seen[index], &history.path_bindings[index]);
-        let place = seen.operation.and_then(|operation| {
-            let mut path = operation.path_names();
-            path.position(|p| p.name == self.parameter)
-        });
-        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
-        let Some((place, text)) = place.zip(named) else {
+        let Some((place, text)) = self.asked(seen) else {
             return;
         };
         let Some(about) = bound.shown_type.and_then(|shown| context.about(shown)) else {
@@ -240,10 +217,8 @@ impl LookupByName {
         let when = history.moments[index];
         let folded = text.to_lowercase();
         let mut near = None;
-        for (id, resource) in kind
-            .into_iter()
-            .flat_map(|kind| history.resources.of_kind(kind))
-        {
+        let named = kind.map(|kind| history.resources.of_kind(kind));
+        for (id, resource) in named.into_iter().flatten() {
             let names = borne(context, resource, &when);
             if history.is_exclusive(id) && history.is_under(id, above) == Some(true) {
                 for name in names.filter(|name| name.to_lowercase() == folded) {
@@ -264,22 +239,24 @@ impl LookupByName {
         };
         let found = seen.acceptance == Acceptance::Accepted;
         let fact = found.then(|| {
-            Fact::new(
-                "wrong-case",
-                format!("nothing: what is there is {near}, in another letter case"),
-                "found",
-            )
+            let expected = format!("nothing: what is there is {near}, in another letter case");
+            Fact::new("wrong-case", expected, "found")
         });
-        verdicts.conclude(rule, Site::Exchange(index), fact);
+        verdicts.conclude(Site::Exchange(index), fact);
+    }
+
+    /// The place of the parameter in the path, and the sent text.
+    fn asked<'c>(&self, seen: &'c Seen<'_>) -> Option<(usize, Cow<'c, str>)> {
+        let text = spelled(seen.exchange.sent.get(&self.parameter)?);
+        let mut path = seen.operation?.path_names();
+        Some((path.position(|p| p.name == self.parameter)?, text))
     }
 
     /// The resource of the parameter, if an earlier response had exactly this name.
     fn named(&self, context: &Context<'_>, index: usize) -> Option<Meant> {
         let history = &context.history;
         let seen = &context.seen[index];
-        let text = spelled(seen.exchange.sent.get(&self.parameter)?);
-        let mut path = seen.operation?.path_names();
-        let place = path.position(|p| p.name == self.parameter)?;
+        let (place, text) = self.asked(seen)?;
         let bound = &history.path_bindings[index];
         let above = (place < bound.parents.len()).then_some(place);
         let id = match above {
@@ -292,18 +269,7 @@ impl LookupByName {
             return (is_key && history.is_exclusive(id)).then_some(Meant { id, above });
         }
         let when = history.moments[index];
-        let known = resource.observations.iter().any(|observation| {
-            let identity = context.identity(observation.shown_type);
-            observation.moment.is_before(&when)
-                && identity.is_some_and(|identity| {
-                    let mut names = identity.names.iter();
-                    names.any(|at| {
-                        observation
-                            .value(context, at)
-                            .is_some_and(|v| spelled(v) == text)
-                    })
-                })
-        });
+        let known = borne(context, resource, &when).any(|name| name == text);
         (known && resource.key != text && history.is_exclusive(id)).then_some(Meant { id, above })
     }
 }
@@ -323,12 +289,8 @@ fn borne<'a>(
     })
 }
 
-fn evaluate_request(
-    context: &Context<'_>,
-    rule: &Rule,
-    (index, meant): (usize, Meant),
-    verdicts: &mut Verdicts<'_>,
-) {
+fn evaluate_request((index, meant): (usize, Meant), verdicts: &mut Verdicts<'_>) {
+    let context = verdicts.context;
     let history = &context.history;
     let seen = &context.seen[index];
     let when = history.moments[index];
@@ -367,22 +329,16 @@ fn evaluate_request(
             Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => false,
         };
         if reads {
-            let fact = Fact::new(
-                "not-named",
-                format!("{key}, which the path names"),
-                "rejected",
-            );
-            verdicts.conclude(rule, Site::Exchange(index), Some(fact));
+            let expected = format!("{key}, which the path names");
+            let fact = Fact::new("not-named", expected, "rejected");
+            verdicts.conclude(Site::Exchange(index), Some(fact));
         }
         return;
     }
     let mut sites = Vec::new();
     let mut wrong = None;
-    for representation in context
-        .representations
-        .iter()
-        .filter(|r| r.exchange == Some(index))
-    {
+    let shown = context.representations.iter();
+    for representation in shown.filter(|r| r.exchange == Some(index)) {
         let Some(about) = context.about(representation.kind) else {
             continue;
         };
@@ -414,6 +370,6 @@ fn evaluate_request(
     if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
         && let Some(sites) = Sites::collect(sites)
     {
-        verdicts.conclude_at(rule, sites, wrong);
+        verdicts.conclude_at(sites, wrong);
     }
 }

@@ -1,7 +1,6 @@
 //! `matches-configuration`: a value is the one in the configuration of the service.
 
 use super::prelude::*;
-use crate::compare::as_text;
 use crate::evidence::Evidence;
 use crate::predicate::of_payload;
 
@@ -9,7 +8,7 @@ use crate::predicate::of_payload;
 /// the configuration has none.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MatchesConfiguration {
+pub(super) struct MatchesConfiguration {
     /// The representation.
     kind: String,
     /// Where.
@@ -27,8 +26,9 @@ impl Predicate for MatchesConfiguration {
         &[Need::Document, Need::Configuration]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let pointer = format!("/{}/{}", rule.service, self.key.replace('.', "/"));
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let pointer = format!("/{}/{}", verdicts.rule.service, self.key.replace('.', "/"));
         let Some(wanted) = json::get(&context.evidence.configured, &pointer) else {
             return;
         };
@@ -38,13 +38,10 @@ impl Predicate for MatchesConfiguration {
             };
             let differs = as_text(value) != as_text(wanted);
             let fact = differs.then(|| {
-                Fact::new(
-                    "configured",
-                    format!("{}, as {} is configured", json::short(wanted), self.key),
-                    json::short(value),
-                )
+                let expected = format!("{}, as {} is configured", json::short(wanted), self.key);
+                Fact::new("configured", expected, json::short(value))
             });
-            verdicts.conclude(rule, resource.site(&self.at), fact);
+            verdicts.conclude(resource.site(&self.at), fact);
         }
     }
 
@@ -64,10 +61,8 @@ impl Predicate for MatchesConfiguration {
     #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
-        let rule = Example::for_rule(
-            "auth",
-            json!({"kind": kind, "at": "/claims/iss", "key": "application.name"}),
-        );
+        let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});
+        let rule = Example::for_rule("auth", parameters);
         let shop = rule.configured(json!({"auth": {"application": {"name": "Shop"}}}));
         let token = |issuer: &str| json!({"claims": {"iss": issuer}});
         vec![

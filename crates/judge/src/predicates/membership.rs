@@ -3,19 +3,13 @@
 //! Does not judge groups that other clients may reach, or recordings without all actions of people.
 
 use super::prelude::*;
-use crate::compare::as_text;
-use crate::evidence::Event;
-use crate::history::{
-    Appearance, List, Moment, Observation, Origin, Outcome, ResourceId, Write, is_equivalent,
-};
-use conformant_rulebook::Action;
 #[cfg(test)]
 use scenes::{of_ann, person, read_to, scene, seen};
 
 /// A user's view of a group shows the membership of the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Membership {
+pub(super) struct Membership {
     /// What is judged.
     aspect: Aspect,
     /// The resource types of groups and memberships, and their fields.
@@ -136,7 +130,8 @@ impl Predicate for Membership {
         references.any_argument("model/group-argument", &model.group_argument);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         if matches!(self.aspect, Aspect::Listed | Aspect::Unrelated) {
             let lists = history
@@ -146,19 +141,15 @@ impl Predicate for Membership {
             for list in
                 lists.filter(|list| list.filters.is_empty() && list.is_complete && !list.is_attempt)
             {
-                self.evaluate_list(context, rule, list, verdicts);
+                self.evaluate_list(list, verdicts);
             }
         }
         for (_, resource) in history.resources.of_kind(&self.model.view) {
             let &[.., user, group] = &resource.parents[..] else {
                 continue;
             };
-            for observation in resource
-                .observations
-                .iter()
-                .filter(|observation| !observation.is_attempt())
-            {
-                self.evaluate_observation(context, rule, ((user, group), observation), verdicts);
+            for observation in resource.seen() {
+                self.evaluate_observation(((user, group), observation), verdicts);
             }
         }
     }
@@ -279,11 +270,10 @@ impl Predicate for Membership {
 impl Membership {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         ((user, group), observation): (Pair, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let known = self
             .model
@@ -337,13 +327,7 @@ impl Membership {
             }
             (Aspect::ReadPosition, Standing::Joined(Some(member))) => {
                 let model = &self.model;
-                return model.evaluate_read_position(
-                    context,
-                    rule,
-                    (member, group),
-                    observation,
-                    verdicts,
-                );
+                return model.evaluate_read_position((member, group), observation, verdicts);
             }
             _ => return,
         };
@@ -374,17 +358,12 @@ impl Membership {
                     .map_or_else(|| "nothing".to_owned(), json::short),
             ),
         };
-        verdicts.conclude(rule, site, is_wrong.then_some(fact));
+        verdicts.conclude(site, is_wrong.then_some(fact));
     }
 
     /// Judges which groups a user's list contains.
-    fn evaluate_list(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        list: &List<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_list(&self, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(user) = list.scope().filter(|_| list.is_readable()) else {
             return;
@@ -424,17 +403,14 @@ impl Membership {
             }
         }
         if judged == 0 {
-            verdicts.record_vacuous(rule, Vacuity::NothingDue);
+            verdicts.record_vacuous(Vacuity::NothingDue);
             return;
         }
         let fact = lacks.map(|key| {
-            Fact::new(
-                "not-listed",
-                format!("{key} in the list"),
-                list.without_it(),
-            )
+            let expected = format!("{key} in the list");
+            Fact::new("not-listed", expected, list.without_it())
         });
-        verdicts.conclude(rule, sites, fact);
+        verdicts.conclude(sites, fact);
     }
 }
 
@@ -442,12 +418,11 @@ impl GroupModel {
     /// Compares the read position with the last observation of the member before and the first one after.
     fn evaluate_read_position(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (member, group): (ResourceId, ResourceId),
         observation: &Observation<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(shown) = observation.representation(context) else {
             return;
@@ -456,19 +431,12 @@ impl GroupModel {
         if verdicts.has_finding_at(&site) {
             return;
         }
-        let observations = &history.resources.get(member).observations;
-        let others = |other: &&Observation<'_>| {
-            !other.is_attempt() && other.value(context, &self.read_position).is_some()
-        };
-        let before = observations
-            .iter()
-            .rev()
-            .filter(others)
-            .find(|s| s.moment.is_before(&observation.moment));
-        let after = observations
-            .iter()
-            .filter(others)
+        let shows = |s: &&Observation<'_>| s.value(context, &self.read_position).is_some();
+        let mut others = history.resources.get(member).seen().filter(shows);
+        let after = others
+            .clone()
             .find(|s| observation.moment.is_before(&s.moment));
+        let before = others.rfind(|s| s.moment.is_before(&observation.moment));
         for other in [before, after].into_iter().flatten() {
             let (earlier, later) = if other.moment.is_before(&observation.moment) {
                 (&other.moment, &observation.moment)
@@ -509,7 +477,7 @@ impl GroupModel {
                 format!("{}, as the member shows", json::short(b)),
                 json::short(a),
             );
-            verdicts.conclude(rule, site.clone(), (!agrees).then_some(fact));
+            verdicts.conclude(site.clone(), (!agrees).then_some(fact));
             if !agrees {
                 return;
             }
@@ -536,7 +504,7 @@ impl GroupModel {
     ) -> Option<(Standing, Moment)> {
         let history = &context.history;
         let names: Vec<&String> = history.resources.names_of(user).collect();
-        let made = &history.writes[history.resources.get(group).made?];
+        let made = history.creation_of(group)?;
         let creator = made.exchange().and_then(|made| {
             context.seen[made]
                 .exchange
@@ -617,7 +585,7 @@ impl GroupModel {
                 Some(None) | None => None,
             },
             Origin::Hook(event) => {
-                let Some(Event::Hook(call)) = context.evidence.events.get(event) else {
+                let Some(call) = context.evidence.hook(event) else {
                     return Concerns::Unknown;
                 };
                 let key = &context.history.resources.get(group).key;

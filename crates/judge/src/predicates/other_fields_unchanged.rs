@@ -3,14 +3,12 @@
 //! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
 
 use super::prelude::*;
-use crate::context::Seen;
-use crate::history::{Appearance, Observation, Outcome, Write};
-use conformant_rulebook::{Action, ParameterLocation};
+use conformant_rulebook::ParameterLocation;
 
 /// What a write of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OtherFieldsUnchanged {
+pub(super) struct OtherFieldsUnchanged {
     /// The operation with its service.
     of: OperationName,
     /// Judge only rejected writes, or only accepted ones.
@@ -27,8 +25,9 @@ impl Predicate for OtherFieldsUnchanged {
         Some(operations(model, |o| o.does == Action::Changes))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (index, seen) in verdicts.exchanges_of(self.of.id()) {
             let mut writes = context.history.writes.iter();
             let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
                 continue;
@@ -37,7 +36,7 @@ impl Predicate for OtherFieldsUnchanged {
             let is_refused = write.outcome == Outcome::Refused;
             let is_judged = self.refused.is_none_or(|refused| refused == is_refused);
             if is_change && is_judged && !(is_silent(seen) && write.outcome == Outcome::Done) {
-                self.evaluate_write(context, rule, write, verdicts);
+                self.evaluate_write(write, verdicts);
             }
         }
     }
@@ -74,13 +73,8 @@ impl Predicate for OtherFieldsUnchanged {
 }
 
 impl OtherFieldsUnchanged {
-    fn evaluate_write(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        write: &Write<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_write(&self, write: &Write<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
@@ -95,69 +89,46 @@ impl OtherFieldsUnchanged {
             is_whole(s) && (is_answer(s) || write.moment.is_before(&s.moment)) && !s.is_attempt()
         });
         let (Some(before), Some(after)) = (earlier.next(), after) else {
-            verdicts.record_vacuous(rule, Vacuity::Alone);
+            verdicts.record_vacuous(Vacuity::Alone);
             return;
         };
         // Only this write lies between the two, apart from the request that returned the first one.
-        let kind = history.resources.get(id).kind;
-        let is_own = |other: &Write<'_>| {
-            let by = other.exchange();
-            by.is_some()
-                && (by == write.exchange() || by == before.exchange || by == after.exchange)
-        };
-        let is_alone = !history.writes.iter().any(|other| {
-            let between =
-                !other.moment.is_before(&before.moment) && !after.moment.is_before(&other.moment);
-            between && !is_own(other) && other.may_touch(id, kind)
-        });
+        let own = [write.exchange(), before.exchange, after.exchange];
+        let mut between = history.writes_between(id, (&before.moment, &after.moment));
+        let is_alone = between.all(|other| own.iter().any(|own| other.is_by(*own)));
         let Some(shown) = after.representation(context).filter(|_| is_alone) else {
             return;
         };
         let mut compared = history.compared(context, id, before, after);
         compared.retain(|c| !is_address(&c.pointer));
-        let shown_by = history
-            .writes
-            .iter()
-            .find(|other| after.exchange.is_some() && other.exchange() == after.exchange);
+        let mut writes = history.writes.iter();
+        let shown_by = writes.find(|other| other.is_by(after.exchange));
         if let Some(other) = shown_by.filter(|other| other.exchange() != write.exchange()) {
             if other
                 .exchange()
                 .is_some_and(|at| is_silent(&context.seen[at]))
             {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
+                verdicts.record_vacuous(Vacuity::Alone);
                 return;
             }
             compared.retain(|c| !names(other, &c.pointer));
         }
         compared
             .retain(|c| !names(write, &c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
-        let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-            verdicts.record_vacuous(rule, Vacuity::Alone);
-            return;
+        let how = match write.outcome {
+            Outcome::Refused => "was refused",
+            Outcome::Done | Outcome::Unknown => "did not name it",
         };
-        let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
-            let how = match write.outcome {
-                Outcome::Refused => "was refused",
-                Outcome::Done | Outcome::Unknown => "did not name it",
-            };
-            let fact = Fact {
-                kind: "changed",
-                expected: format!("{}, as before", json::short(change.before)),
-                actual: json::short(change.after),
-                message: format!(
-                    "{} went from {} to {} although {} {how}",
-                    change.pointer,
-                    json::short(change.before),
-                    json::short(change.after),
-                    self.of.id()
-                ),
-            };
-            (shown.site(&change.pointer), fact)
-        });
-        verdicts
-            .instance(rule, sites)
-            .after(before.exchange)
-            .conclude_at(wrong);
+        let operation = self.of.id();
+        let fact = |pointer: &str, was: &str, is: &str| Fact {
+            kind: "changed",
+            expected: format!("{was}, as before"),
+            actual: is.to_owned(),
+            message: format!("{pointer} went from {was} to {is} although {operation} {how}"),
+        };
+        if !verdicts.conclude_changes(shown, &compared, before.exchange, fact) {
+            verdicts.record_vacuous(Vacuity::Alone);
+        }
     }
 }
 

@@ -3,12 +3,11 @@
 //! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
 
 use super::prelude::*;
-use crate::history::{Appearance, Observation, Outcome, ResourceId, Write};
 
 /// What a request of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OtherResourcesUnchanged {
+pub(super) struct OtherResourcesUnchanged {
     /// The operation with its service.
     of: OperationName,
 }
@@ -22,19 +21,16 @@ impl Predicate for OtherResourcesUnchanged {
         Some(operations(model, |o| o.does.writes()))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let operation = self.of.id();
-        if context
-            .of_operation(&rule.service, operation)
-            .next()
-            .is_none()
-        {
+        if verdicts.exchanges_of(operation).next().is_none() {
             return;
         }
         let is_of = |write: &Write<'_>| {
             let exchange = write.exchange().map(|index| context.seen[index].exchange);
-            exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
+            exchange.is_some_and(|e| e.service == verdicts.rule.service && e.operation == operation)
         };
         let is_shared = |kind: &str| {
             context
@@ -46,10 +42,8 @@ impl Predicate for OtherResourcesUnchanged {
             .iter()
             .filter(|(id, _)| history.is_exclusive(*id));
         for (id, resource) in own.filter(|(_, resource)| !is_shared(resource.kind)) {
-            let observations = resource.observations.iter();
-            let alone: Vec<&Observation<'_>> = observations
-                .filter(|s| !matches!(s.shows, Appearance::Item(_)) && !s.is_attempt())
-                .collect();
+            let is_alone = |s: &&Observation<'_>| !matches!(s.shows, Appearance::Item(_));
+            let alone: Vec<&Observation<'_>> = resource.seen().filter(is_alone).collect();
             for pair in alone.windows(2) {
                 let (before, after) = (pair[0], pair[1]);
                 let mut writes = history.writes.iter().rev();
@@ -57,7 +51,7 @@ impl Predicate for OtherResourcesUnchanged {
                     before.moment.is_before(&w.moment) && w.moment.is_before(&after.moment)
                 });
                 if let Some(write) = last.filter(|write| is_of(write)) {
-                    evaluate_pair(context, rule, (write, id), (before, after), verdicts);
+                    evaluate_pair((write, id), (before, after), verdicts);
                 }
             }
         }
@@ -83,11 +77,8 @@ impl Predicate for OtherResourcesUnchanged {
             })
         };
         let of_binding = json!({"ServiceSid": sid("IS", "1"), "Sid": sid("BS", "1")});
-        let bound = rule.answered(
-            "fetch-user-binding",
-            of_binding.clone(),
-            binding(json!(["new_message"])),
-        );
+        let sent = of_binding.clone();
+        let bound = rule.answered("fetch-user-binding", sent, binding(json!(["new_message"])));
         let of_ann = in_channel(json!({"Identity": "a"}));
         let invited = |of: &str| {
             let mut invite = member("1", "a");
@@ -117,12 +108,11 @@ impl Predicate for OtherResourcesUnchanged {
 }
 
 fn evaluate_pair(
-    context: &Context<'_>,
-    rule: &Rule,
     (write, id): (&Write<'_>, ResourceId),
     (before, after): (&Observation<'_>, &Observation<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let kind = history.resources.get(id).kind;
     // What else lies between the two did not touch it for certain; this write names another.
@@ -145,35 +135,21 @@ fn evaluate_pair(
         let there = before.shows != Appearance::NotFound;
         let site = Site::Exchange(at);
         if own && there && !verdicts.has_finding_at(&site) {
-            let fact = Fact::new(
-                "gone",
-                format!("{key}, which {operation} did not name"),
-                "not found",
-            );
-            verdicts.conclude(rule, [Site::Exchange(by), site], Some(fact));
+            let expected = format!("{key}, which {operation} did not name");
+            let fact = Fact::new("gone", expected, "not found");
+            verdicts.conclude([Site::Exchange(by), site], Some(fact));
         }
         return;
     };
     let mut compared = history.compared(context, id, before, after);
     compared.retain(|c| !is_address(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
-    let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
-        return;
+    let fact = |pointer: &str, was: &str, is: &str| Fact {
+        kind: "changed",
+        expected: format!("{was}, as before"),
+        actual: is.to_owned(),
+        message: format!(
+            "{pointer} of {key} went from {was} to {is} although {operation} named another"
+        ),
     };
-    let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
-        let (was, is) = (json::short(change.before), json::short(change.after));
-        let fact = Fact {
-            kind: "changed",
-            message: format!(
-                "{} of {key} went from {was} to {is} although {operation} named another",
-                change.pointer
-            ),
-            expected: format!("{was}, as before"),
-            actual: is,
-        };
-        (shown.site(&change.pointer), fact)
-    });
-    verdicts
-        .instance(rule, sites)
-        .after(before.exchange)
-        .conclude_at(wrong);
+    verdicts.conclude_changes(shown, &compared, before.exchange, fact);
 }

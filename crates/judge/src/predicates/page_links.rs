@@ -3,18 +3,14 @@
 //! Other writers move pages: contents are compared only if the first page was read again afterwards, unchanged.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::context::Seen;
 use crate::evidence::Poll;
-use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ResourceId};
-use conformant_rulebook::Action;
+use crate::history::{FIRST, ITSELF, NEXT, PREVIOUS};
 use conformant_rulebook::scenario::Credentials;
-use std::collections::BTreeMap;
 
 /// The addresses of a page lead to the pages that they name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PageLinks {
+pub(super) struct PageLinks {
     /// The list operation with its service.
     of: OperationName,
     /// What of it.
@@ -49,14 +45,15 @@ impl Predicate for PageLinks {
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut held = None;
         for (index, seen) in context.seen.iter().enumerate() {
             let Some(via) = &seen.exchange.via else {
                 continue;
             };
             let from = &context.seen[via.exchange];
-            let is_ours = from.exchange.service == rule.service
+            let is_ours = from.exchange.service == verdicts.rule.service
                 && from.exchange.operation == self.of.id()
                 && from.value(&via.pointer).is_some();
             // Wrong credentials are refused wherever they lead.
@@ -76,8 +73,8 @@ impl Predicate for PageLinks {
                 held,
             };
             match self.aspect {
-                Aspect::Leads => link.leads(rule, verdicts),
-                Aspect::Numbered => link.numbered(rule, verdicts),
+                Aspect::Leads => link.leads(verdicts),
+                Aspect::Numbered => link.numbered(verdicts),
             }
         }
     }
@@ -94,11 +91,8 @@ impl Predicate for PageLinks {
                 "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
                 "previous_page_url": before, "next_page_url": "after",
             });
-            scene.answered(
-                "read-steps",
-                path.clone(),
-                json!({"meta": meta, "steps": [step]}),
-            )
+            let sent = path.clone();
+            scene.answered("read-steps", sent, json!({"meta": meta, "steps": [step]}))
         };
         let first = |aspect: &str| {
             let parameters = json!({"of": "flow/read-steps", "aspect": aspect});
@@ -136,13 +130,9 @@ impl Predicate for PageLinks {
     }
 }
 
-/// What a page contains, compared with what it should contain.
-enum Holds {
-    Unknown,
-    It,
-    /// The page that it contains, and the first item that differs: its number, the expected and the actual key.
-    Another(&'static str, (usize, String, String)),
-}
+/// If it is another one: the page that a page contains in place of another one, and the first item that differs: its number, the expected and the
+/// actual key.
+type OtherPage = Option<(&'static str, (usize, String, String))>;
 
 /// A link from a page that was followed.
 struct Link<'c> {
@@ -158,7 +148,7 @@ impl Link<'_> {
         Site::answer(self.from.0, self.pointer)
     }
 
-    fn leads(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn leads(&self, verdicts: &mut Verdicts<'_>) {
         let expected = match self.pointer {
             FIRST => "the first page",
             PREVIOUS => "the page before",
@@ -179,7 +169,7 @@ impl Link<'_> {
             .is_some_and(|s| s == 404 || s == 410 || s == 400);
         if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts.conclude(rule, sites, Some(wrong("nothing")));
+            verdicts.conclude(sites, Some(wrong("nothing")));
             return;
         }
         let same_list = to.exchange.operation == self.from.1.exchange.operation;
@@ -188,7 +178,7 @@ impl Link<'_> {
         }
         if !same_list || self.is_elsewhere() {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts.conclude(rule, sites, Some(wrong("another list")));
+            verdicts.conclude(sites, Some(wrong("another list")));
             return;
         }
         let size = "/meta/page_size";
@@ -196,28 +186,24 @@ impl Link<'_> {
         if sizes.is_some_and(|(before, after)| !json::equal(before, after)) {
             let sites = [Site::answer(index, size), self.site()];
             let fact = wrong("one of another size");
-            verdicts.conclude(rule, sites, Some(fact));
+            verdicts.conclude(sites, Some(fact));
             return;
         }
-        let wrong = match self.holds() {
-            Holds::Unknown => {
-                verdicts.record_vacuous(rule, Vacuity::Alone);
-                return;
-            }
-            Holds::It => None,
-            Holds::Another(actual, (item, wanted, got)) => {
-                let mut fact = wrong(actual);
-                fact.expected = format!("{expected}, whose item {item} is {wanted}");
-                fact.actual = format!("{actual}, whose item {item} is {got}");
-                Some(fact)
-            }
+        let Some(other) = self.compared() else {
+            verdicts.record_vacuous(Vacuity::Alone);
+            return;
         };
+        let wrong = other.map(|(actual, (item, wanted, got))| Fact {
+            expected: format!("{expected}, whose item {item} is {wanted}"),
+            actual: format!("{actual}, whose item {item} is {got}"),
+            ..wrong(actual)
+        });
         let mut shown = self.context.representations.iter();
         let first = shown.find(|r| r.exchange == Some(index));
         let held = first.map_or(Site::Exchange(index), |first| {
             first.site(self.key_of(first))
         });
-        verdicts.conclude(rule, [held, self.site()], wrong);
+        verdicts.conclude([held, self.site()], wrong);
     }
 
     /// Where an item has its key.
@@ -229,12 +215,8 @@ impl Link<'_> {
         key.map_or("", String::as_str)
     }
 
-    fn holds(&self) -> Holds {
-        self.compared().unwrap_or(Holds::Unknown)
-    }
-
     /// What it contains, compared with what it should contain; `None` if either is unknown.
-    fn compared(&self) -> Option<Holds> {
+    fn compared(&self) -> Option<OtherPage> {
         let (context, history) = (self.context, &self.context.history);
         let (at, from) = history.page_of(context, self.from.0)?;
         let list = &history.lists[at];
@@ -253,7 +235,7 @@ impl Link<'_> {
         }
         let mut both = wanted.iter().zip(got);
         let Some(differs) = both.position(|(wanted, got)| wanted != got) else {
-            return Some(Holds::It);
+            return Some(None);
         };
         let key = |item: Option<ResourceId>| {
             item.map_or_else(String::new, |id| history.resources.get(id).key.clone())
@@ -276,7 +258,7 @@ impl Link<'_> {
             Some(other) if other == from => "itself",
             Some(_) | None => "another page",
         };
-        (is_own || place == 0 || is_earlier).then_some(Holds::Another(actual, item))
+        (is_own || place == 0 || is_earlier).then_some(Some((actual, item)))
     }
 
     /// Whether something was done since that page was read that may have moved what it holds.
@@ -313,7 +295,7 @@ impl Link<'_> {
         pairs.any(|(ours, other)| ours.zip(*other).is_some_and(|(ours, other)| ours != other))
     }
 
-    fn numbered(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn numbered(&self, verdicts: &mut Verdicts<'_>) {
         let (index, to) = self.to;
         let asked = page_in(&to.exchange.request.target);
         let shown = to.value("/meta/page").and_then(Value::as_u64);
@@ -321,13 +303,10 @@ impl Link<'_> {
             return;
         };
         let fact = (asked != shown).then(|| {
-            Fact::new(
-                "page-number",
-                format!("{asked}, as the address of the page says"),
-                shown.to_string(),
-            )
+            let expected = format!("{asked}, as the address of the page says");
+            Fact::new("page-number", expected, shown.to_string())
         });
-        verdicts.conclude(rule, Site::answer(index, "/meta/page"), fact);
+        verdicts.conclude(Site::answer(index, "/meta/page"), fact);
     }
 }
 

@@ -1,9 +1,15 @@
 //! Imports of the predicates' files.
 
+pub(super) use crate::acceptance::Acceptance;
 pub(super) use crate::change::Change;
-pub(super) use crate::context::{Context, Representation};
+pub(super) use crate::compare::{as_text, instant};
+pub(super) use crate::context::{Context, Representation, Seen};
 #[cfg(test)]
 pub(super) use crate::examples::{Example, ExampleBuilder, in_channel, member, page, service, sid};
+pub(super) use crate::history::{
+    Appearance, History, Item, List, Moment, Observation, Origin, Outcome, Resource, ResourceId,
+    Write, is_equivalent,
+};
 pub(super) use crate::mutation::Mutation;
 pub(super) use crate::predicate::{Need, Predicate};
 pub(super) use crate::sites::{Site, Sites};
@@ -11,11 +17,12 @@ pub(super) use crate::verdicts::{Fact, Vacuity, Verdicts};
 pub(super) use conformant_base::json;
 pub(super) use conformant_rulebook::annotations::Annotations;
 pub(super) use conformant_rulebook::{
-    AppliesTo, Model, Operation, PayloadRule, References, Rule, Subject,
+    Action, AppliesTo, Model, Operation, PayloadRule, References, Rule, Subject,
 };
 pub(super) use schemars::JsonSchema;
 pub(super) use serde::Deserialize;
 pub(super) use serde_json::{Value, json};
+pub(super) use std::collections::{BTreeMap, BTreeSet};
 
 /// An operation with its service: `SERVICE/OPERATION`.
 #[derive(Debug, Deserialize, JsonSchema)]

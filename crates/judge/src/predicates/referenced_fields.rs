@@ -3,13 +3,11 @@
 
 use super::prelude::*;
 use crate::compare::is_unspecified;
-use crate::history::{Observation, ResourceId, is_equivalent};
-use std::collections::BTreeMap;
 
 /// A field references a resource; further fields are copies of the fields of that resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReferencedFields {
+pub(super) struct ReferencedFields {
     /// The resource type with the reference.
     kind: String,
     /// Pointer to the reference.
@@ -34,14 +32,12 @@ impl Predicate for ReferencedFields {
         references.kind("with", &self.with).pointers("same", &there);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let mut naming: BTreeMap<ResourceId, Vec<(ResourceId, &Observation<'_>)>> = BTreeMap::new();
         for (id, resource) in history.resources.iter() {
-            let shown = |observation: &&Observation<'_>| {
-                observation.shown_type == self.kind && !observation.is_attempt()
-            };
-            for observation in resource.observations.iter().filter(shown) {
+            for observation in resource.seen_as(&self.kind) {
                 let key = observation.value(context, &self.at).and_then(Value::as_str);
                 let mut resources = history.resources.of_kind(&self.with);
                 if let Some((named, _)) = resources.find(|(_, resource)| key == Some(&resource.key))
@@ -57,7 +53,7 @@ impl Predicate for ReferencedFields {
             }
             // A resource that is named in every message of a list is compared with each of them once.
             for (_, observation) in by {
-                self.evaluate_observation(context, rule, (named, observation), verdicts);
+                self.evaluate_observation((named, observation), verdicts);
             }
         }
     }
@@ -104,22 +100,18 @@ impl Predicate for ReferencedFields {
 impl ReferencedFields {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (named, naming): (ResourceId, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let Some(here) = naming.representation(context) else {
             return;
         };
-        let observations = &context.history.resources.get(named).observations;
+        let resource = context.history.resources.get(named);
         let counts = |observation: &&Observation<'_>| {
-            let is_later = naming.moment.is_before(&observation.moment);
-            observation.shown_type == self.with
-                && !observation.is_attempt()
-                && (is_later || !self.follows)
+            !self.follows || naming.moment.is_before(&observation.moment)
         };
-        for observation in observations.iter().filter(counts) {
+        for observation in resource.seen_as(&self.with).filter(counts) {
             let Some(there) = observation.representation(context) else {
                 continue;
             };
@@ -144,7 +136,7 @@ impl ReferencedFields {
                 }
                 let (expected, actual) = if self.follows { (a, b) } else { (b, a) };
                 let fact = Fact::new("disagrees", json::short(expected), json::short(actual));
-                verdicts.conclude(rule, [beside, site], (!is_same).then_some(fact));
+                verdicts.conclude([beside, site], (!is_same).then_some(fact));
             }
         }
     }

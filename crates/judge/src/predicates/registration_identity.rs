@@ -3,14 +3,12 @@
 //! Does not judge recordings in which a phone number may have changed between two registrations.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::compare::as_text;
 use crate::evidence::{Event, HookCall};
 
 /// Two registrations that differ in one respect belong to the same user, or to different users.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RegistrationIdentity {
+pub(super) struct RegistrationIdentity {
     /// What differs.
     differs: Differs,
     /// Registrations by request.
@@ -141,11 +139,12 @@ impl Predicate for RegistrationIdentity {
         references.hook("scan/scan", &self.scan.scan);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if context.evidence.has_unobserved_actions {
             return;
         }
-        let all = self.registrations(context, &rule.service);
+        let all = self.registrations(context, &verdicts.rule.service);
         for (n, later) in all.iter().enumerate() {
             let earlier = all[..n].iter().map(|earlier| {
                 let mut earlier = earlier.clone();
@@ -170,7 +169,7 @@ impl Predicate for RegistrationIdentity {
             };
             let fact = Fact::new("user", expected, format!("user {}", later.user));
             verdicts
-                .instance(rule, [other.site.clone(), later.site.clone()])
+                .instance([other.site.clone(), later.site.clone()])
                 .after(other.site.exchange(context.evidence))
                 .conclude(wrong.then_some(fact));
         }
@@ -318,8 +317,7 @@ impl PhoneChange {
     /// Gives an earlier registration the phone that its user had before `until`.
     fn apply(&self, context: &Context<'_>, earlier: &mut Registration, until: usize) {
         let between = &context.evidence.events[earlier.event.min(until)..until];
-        for event in between {
-            let Event::Hook(call) = event else { continue };
+        for call in between.iter().filter_map(Event::hook) {
             let argument = |name: &str| call.arguments.get(name).map(as_text);
             if call.name != self.hook
                 || call.result.is_err()
@@ -339,11 +337,8 @@ impl Scan {
     /// The phone and country of the only scan of the code that was shown for a registration.
     fn phone_of(&self, context: &Context<'_>, registration: &str) -> Option<(String, String)> {
         let calls = |name: &str| {
-            let events = context.evidence.events.iter();
-            let calls = events.filter_map(move |event| match event {
-                Event::Hook(call) if call.name == name && call.result.is_ok() => Some(call),
-                Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-            });
+            let calls = context.evidence.hooks().map(|(_, call)| call);
+            let calls = calls.filter(|call| call.name == name && call.result.is_ok());
             calls.collect::<Vec<_>>()
         };
         let is_named =

@@ -1,15 +1,15 @@
 //! `rejected-create` with `of`: a rejected creation creates nothing, and with `once` an accepted one creates one resource. Compares
 //! the list of its scope before and after the creation.
+//!
+//! `rejected-create` with `path`: a name whose creation was rejected selects nothing, whole or cut to the maximum length.
+//! With `free`, the same request with valid values may have the name.
 
 use super::prelude::*;
-use crate::compare::instant;
-use crate::history::{Item, List, Outcome, ResourceId, Write};
-use conformant_rulebook::Action;
 
 /// A rejected request of this operation has created nothing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RejectedCreate {
+pub(super) struct RejectedCreate {
     /// The operation with its service.
     of: OperationName,
     /// Judge accepted creations in place of rejected ones.
@@ -33,7 +33,8 @@ impl Predicate for RejectedCreate {
         }))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
 
         let outcome = if self.once {
@@ -41,7 +42,7 @@ impl Predicate for RejectedCreate {
         } else {
             Outcome::Refused
         };
-        let writes = context.writes_of(&rule.service, self.of.id());
+        let writes = context.writes_of(&verdicts.rule.service, self.of.id());
         let mut judged: Vec<usize> = Vec::new();
         for (_, write) in writes.filter(|(_, write)| write.outcome == outcome) {
             let mut lists = history.lists.iter().filter(|list| {
@@ -60,7 +61,7 @@ impl Predicate for RejectedCreate {
                 && !judged.contains(&after.pages[0])
             {
                 judged.push(after.pages[0]);
-                evaluate_lists(context, rule, write, (before, after), verdicts);
+                evaluate_lists(write, (before, after), verdicts);
             }
         }
     }
@@ -77,11 +78,8 @@ impl Predicate for RejectedCreate {
         };
         let listed = |scene: &ExampleBuilder, digits: &[&str]| {
             let members: Vec<Value> = digits.iter().map(|digit| member(digit, digit)).collect();
-            scene.answered(
-                "read-members",
-                in_channel(json!({})),
-                page("members", members),
-            )
+            let sent = in_channel(json!({}));
+            scene.answered("read-members", sent, page("members", members))
         };
         let refused =
             |scene: &ExampleBuilder| scene.refused("create-member", in_channel(json!({})));
@@ -113,17 +111,16 @@ impl Predicate for RejectedCreate {
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         // Another key: it is no longer what was listed before.
-        vec![Mutation::new(sites.last().clone(), Change::Near)]
+        Mutation::at(sites.last(), [Change::Near])
     }
 }
 
 fn evaluate_lists(
-    context: &Context<'_>,
-    rule: &Rule,
     write: &Write<'_>,
     (before, after): (&List<'_>, &List<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
+    let context = verdicts.context;
     let history = &context.history;
     let scope = before.scope();
     if scope.map_or(!history.alone, |scope| !history.is_exclusive(scope)) {
@@ -131,11 +128,7 @@ fn evaluate_lists(
     }
     // A list that lags may show later what came before.
     let made_before = |id: ResourceId| {
-        let made = history
-            .resources
-            .get(id)
-            .made
-            .map(|made| &history.writes[made]);
+        let made = history.creation_of(id);
         made.is_some_and(|made| made.moment.is_before(&before.first))
     };
     let newest = history
@@ -166,13 +159,13 @@ fn evaluate_lists(
     let shown = |item: &Item| &context.representations[item.representation];
     let items = after.items.iter().map(|item| shown(item).site(key));
     let Some(sites) = Sites::collect(items) else {
-        verdicts.record_vacuous(rule, Vacuity::Empty);
+        verdicts.record_vacuous(Vacuity::Empty);
         return;
     };
     // A copy of what an accepted creation made is that creation's second resource, which `once` judges.
     let is_made_between = |item: &&Item| {
-        let made = item.resource.and_then(|id| history.resources.get(id).made);
-        made.is_some_and(|made| history.writes[made].moment.may_follow(&before.first))
+        let made = item.resource.and_then(|id| history.creation_of(id));
+        made.is_some_and(|made| made.moment.may_follow(&before.first))
     };
     let is_copy = |item: &&Item| {
         let mut accepted = after.items.iter().filter(is_made_between);
@@ -182,22 +175,16 @@ fn evaluate_lists(
     };
     let mut extra = after.items.iter().filter(is_new);
     let wrong = extra.find(|item| !is_copy(item)).map(|item| {
-        let fact = Fact::new(
-            if write.outcome == Outcome::Done {
-                "made-twice"
-            } else {
-                "made-though-refused"
-            },
-            "nothing that was not made",
-            if write.outcome == Outcome::Done {
-                "one more than was made".to_owned()
-            } else {
-                "one more after a refusal".to_owned()
-            },
-        );
+        let (kind, actual) = match write.outcome {
+            Outcome::Done => ("made-twice", "one more than was made"),
+            Outcome::Refused | Outcome::Unknown => {
+                ("made-though-refused", "one more after a refusal")
+            }
+        };
+        let fact = Fact::new(kind, "nothing that was not made", actual);
         (shown(item).site(""), fact)
     });
-    verdicts.conclude_at(rule, sites, wrong);
+    verdicts.conclude_at(sites, wrong);
 }
 
 /// Whether two representations differ only in their keys, also within addresses, and in times. `key` is a pointer.
@@ -223,5 +210,191 @@ fn is_copy_of(made: &Value, other: &Value, key: &str) -> bool {
     match (text(made), text(other)) {
         (Some(own), Some(others)) => is_same(made, other, (&own, &others)),
         _ => false,
+    }
+}
+
+/// After a rejected creation by this operation, no path selects a resource by the name in the request.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RejectedName {
+    /// The operation that makes.
+    operation: String,
+    /// Its parameter with the name.
+    parameter: String,
+    /// The parameter of paths that takes the name.
+    path: String,
+    /// How long names are at most.
+    #[serde(default)]
+    max: Option<usize>,
+    /// Judge later creations under the name in place of paths with the name.
+    #[serde(default)]
+    free: bool,
+}
+
+impl Predicate for RejectedName {
+    fn references(&self, references: &mut References) {
+        references
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter);
+        references.any_parameter("path", &self.path);
+    }
+
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let history = &context.history;
+        for (index, write) in context.writes_of(&verdicts.rule.service, &self.operation) {
+            let exchange = context.seen[index].exchange;
+            let is_refused = write.outcome == Outcome::Refused && write.does == Action::Makes;
+            let name = exchange.sent.get(&self.parameter).map(as_text);
+            if let Some(name) = name.filter(|name| is_refused && !name.is_empty())
+                && history.path_bindings[index]
+                    .scope()
+                    .is_some_and(|scope| history.is_exclusive(scope))
+            {
+                if self.free {
+                    self.evaluate_creations((index, &name), verdicts);
+                } else {
+                    self.evaluate_name((index, &name), verdicts);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let named = |name: &str| json!({"ServiceSid": sid("IS", "1"), "UniqueName": name});
+        let made = |scene: &ExampleBuilder, digit: &str, name: &str| {
+            let channel = json!({"sid": sid("CH", digit), "service_sid": sid("IS", "1"), "unique_name": name});
+            scene.answered("create-channel", named(name), channel)
+        };
+        let of = |mut parameters: Value| {
+            parameters["operation"] = json!("create-channel");
+            parameters["parameter"] = json!("UniqueName");
+            parameters["path"] = json!("ChannelSid");
+            made(&Example::for_rule("chat", parameters), "1", "")
+        };
+        let found = |scene: &ExampleBuilder, name: &str| {
+            let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": name});
+            scene.answered("read-members", path, page("members", json!([])))
+        };
+        let refused = of(json!({"max": 2})).refused("create-channel", named("abc"));
+        // The list is there, so that a mutation can use its response.
+        let good = found(&of(json!({})), "other").refused("create-channel", named("abc"));
+        let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": "abc"});
+        let wrong = json!({"ServiceSid": sid("IS", "1"), "UniqueName": "abc", "Type": "other"});
+        let twin = made(&of(json!({"free": true})), "2", "first").refused("create-channel", wrong);
+        vec![
+            made(&twin, "3", "abc").passes(),
+            twin.refused("create-channel", named("abc")).fails(""),
+            twin.not_judged(),
+            good.refused("read-members", path).passes(),
+            found(&refused, "abc").fails(""),
+            found(&refused, "ab").fails(""),
+            found(&refused, "a").not_judged(),
+            refused.not_judged(),
+        ]
+    }
+}
+
+impl RejectedName {
+    /// A creation under the name that differs only in the name from an accepted one is accepted, too.
+    fn evaluate_creations(&self, (refused, name): (usize, &str), verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let history = &context.history;
+        let scope = history.path_bindings[refused].scope();
+        let of_scope = |index: &usize| {
+            let exchange = context.seen[*index].exchange;
+            let is_this =
+                exchange.service == verdicts.rule.service && exchange.operation == self.operation;
+            is_this
+                && exchange.credentials.sees_ours()
+                && history.path_bindings[*index].scope() == scope
+        };
+        let creations: Vec<usize> = (0..context.seen.len()).filter(of_scope).collect();
+        let sent = |index: usize| &context.seen[index].exchange.sent;
+        let has_name = |index: usize| {
+            let named = sent(index).get(&self.parameter).map(as_text);
+            named.is_some_and(|named| named == name)
+        };
+        let is_accepted = |index: usize| context.seen[index].acceptance == Acceptance::Accepted;
+        let is_rejected =
+            |index: usize| matches!(context.seen[index].acceptance, Acceptance::Rejected(_));
+        // The first one under the name, apart from those that may have been rejected for another value.
+        let differs_in_name = |one: usize, other: usize| {
+            let all = |index: usize| sent(index).iter().filter(|(p, _)| **p != self.parameter);
+            one != other && sent(one).contains_key(&self.parameter) && all(one).eq(all(other))
+        };
+        let later = creations.iter().copied().find(|&later| {
+            let is_after = history.moments[refused].is_before(&history.moments[later]);
+            let mut others = creations.iter();
+            is_after
+                && has_name(later)
+                && others.any(|&o| is_accepted(o) && differs_in_name(o, later))
+        });
+        let Some(later) = later.filter(|&later| is_accepted(later) || is_rejected(later)) else {
+            return;
+        };
+        let mut before = creations.iter().take_while(|&&index| index < later);
+        let site = Site::Exchange(later);
+        if before.any(|&index| has_name(index) && !is_rejected(index))
+            || verdicts.has_finding_at(&site)
+        {
+            return;
+        }
+        let fact = is_rejected(later).then(|| {
+            Fact::new(
+                "refused-and-taken",
+                format!("{name} to be free: the request that named it first was rejected"),
+                "rejected",
+            )
+        });
+        verdicts.conclude([Site::Exchange(refused), site], fact);
+    }
+
+    fn evaluate_name(&self, (refused, name): (usize, &str), verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let history = &context.history;
+        let cut: Option<String> = self.max.map(|max| name.chars().take(max).collect());
+        let is_it = |text: &str| text == name || cut.as_deref() == Some(text);
+        let scope = |index: usize| {
+            history.path_bindings[index]
+                .parents
+                .first()
+                .copied()
+                .flatten()
+        };
+        for (index, seen) in context.seen.iter().enumerate().skip(refused + 1) {
+            let named = seen.exchange.sent.get(&self.path).map(as_text);
+            let later = history.moments[refused].is_before(&history.moments[index]);
+            let is_answered = matches!(seen.exchange.status(), Some(200..=299 | 400..=499));
+            let looked = named.is_some_and(|named| is_it(&named)) && later && is_answered;
+            if !looked || scope(index) != scope(refused) || !seen.exchange.credentials.sees_ours() {
+                continue;
+            }
+            // Another request may have brought it all the same.
+            let brought = context.seen[..index]
+                .iter()
+                .enumerate()
+                .any(|(other, seen)| {
+                    let sent = seen.exchange.sent.get(&self.parameter).map(as_text);
+                    let done = matches!(
+                        seen.acceptance,
+                        Acceptance::Accepted | Acceptance::Inconclusive(_)
+                    );
+                    other != refused
+                        && done
+                        && sent.is_some_and(|sent| is_it(&sent) || sent.starts_with(name))
+                });
+            let site = Site::Exchange(index);
+            if brought || verdicts.has_finding_at(&site) {
+                continue;
+            }
+            let found = seen.acceptance == Acceptance::Accepted;
+            let fact = found.then(|| {
+                let expected = format!("nothing under {name}, whose creation was refused");
+                Fact::new("refused-and-made", expected, "something found")
+            });
+            verdicts.conclude([Site::Exchange(refused), site], fact);
+        }
     }
 }

@@ -1,15 +1,13 @@
 //! `rejects-parameter`: a request with an invalid value of a parameter is rejected.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::compare::as_text;
 use regex::Regex;
 use std::sync::OnceLock;
 
 /// A request with such a value is refused.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RejectsParameter {
+pub(super) struct RejectsParameter {
     /// Operation id without the service.
     operation: String,
     /// Parameter as the document spells it.
@@ -54,15 +52,15 @@ impl Predicate for RejectsParameter {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(&self.operation) {
             let sent = seen.exchange.sent.get(&self.parameter);
             let Some(wrong) = sent.and_then(|sent| self.wrong(sent)) else {
                 continue;
             };
             let site = Site::Exchange(index);
             match &seen.acceptance {
-                Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
+                Acceptance::Inconclusive(why) => verdicts.inconclusive(why),
                 _ if verdicts.has_finding_at(&site) || !seen.exchange.credentials.sees_ours() => {}
                 found @ (Acceptance::Accepted | Acceptance::Rejected(_)) => {
                     let fact = Fact {
@@ -75,7 +73,7 @@ impl Predicate for RejectsParameter {
                         ),
                     };
                     let accepted = *found == Acceptance::Accepted;
-                    verdicts.conclude(rule, site, accepted.then_some(fact));
+                    verdicts.conclude(site, accepted.then_some(fact));
                 }
             }
         }
@@ -92,11 +90,8 @@ impl Predicate for RejectsParameter {
         let sent =
             |value: &Value| json!({"FlowSid": "FW1", "To": "a", "From": "b", "Parameters": value});
         let taken = |scene: &ExampleBuilder, value: &Value| {
-            scene.answered(
-                CREATE,
-                sent(value),
-                json!({"sid": "FN1", "flow_sid": "FW1"}),
-            )
+            let sent = sent(value);
+            scene.answered(CREATE, sent, json!({"sid": "FN1", "flow_sid": "FW1"}))
         };
         // An accepted request, so that a mutation can use its response.
         let refused = |scene: &ExampleBuilder, value: &Value| {

@@ -3,15 +3,12 @@
 //! Judges resources that the scenario created. Counts may lag.
 
 use super::prelude::*;
-use crate::history::{Moment, Observation, Outcome, Resource, ResourceId, Write};
-use conformant_rulebook::Action;
 use conformant_rulebook::annotations::Counts as Counted;
-use std::collections::BTreeSet;
 
 /// This count of a resource agrees with what it counts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResourceCount {
+pub(super) struct ResourceCount {
     /// The representations that show it.
     kinds: Vec<String>,
     /// Where.
@@ -25,24 +22,16 @@ impl Predicate for ResourceCount {
         }
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
-            for observation in resource
-                .observations
-                .iter()
-                .filter(|observation| !observation.is_attempt())
-            {
+            for observation in resource.seen() {
                 let about = context.about(observation.shown_type);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.iter().any(|kind| kind == observation.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
-                    self.evaluate_observation(
-                        context,
-                        rule,
-                        (id, resource, observation, counted),
-                        verdicts,
-                    );
+                    self.evaluate_observation((id, resource, observation, counted), verdicts);
                 }
             }
         }
@@ -86,8 +75,6 @@ impl Predicate for ResourceCount {
 impl ResourceCount {
     fn evaluate_observation(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (id, resource, observation, counted): (
             ResourceId,
             &Resource<'_>,
@@ -96,13 +83,13 @@ impl ResourceCount {
         ),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(shown) = observation.representation(context) else {
             return;
         };
-        let site = shown.site(&self.at);
-        let got = shown.value(&self.at).and_then(Value::as_u64);
-        let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
+        let fresh = verdicts.fresh(shown, &self.at);
+        let Some((got, site)) = fresh.and_then(|(got, site)| Some((got.as_u64()?, site))) else {
             return;
         };
         // What is counted is below the resource itself, or below one that it names.
@@ -118,12 +105,7 @@ impl ResourceCount {
         let Some(scope) = scope.filter(|&scope| history.is_exclusive(scope)) else {
             return;
         };
-        let Some(made) = history
-            .resources
-            .get(scope)
-            .made
-            .map(|write| &history.writes[write])
-        else {
+        let Some(made) = history.creation_of(scope) else {
             return;
         };
         let Some((present, last)) = present(context, scope, counted, (made, observation)) else {
@@ -163,7 +145,7 @@ impl ResourceCount {
         }
         let fact =
             (got != expected).then(|| Fact::new("count", expected.to_string(), got.to_string()));
-        verdicts.conclude(rule, site, fact);
+        verdicts.conclude(site, fact);
     }
 }
 
@@ -224,11 +206,7 @@ fn present(
     }
     // Authors may have read what they wrote themselves.
     let own = |id: &ResourceId| {
-        let by = history
-            .resources
-            .get(*id)
-            .made
-            .and_then(|write| history.writes[write].exchange());
+        let by = history.creation_of(*id).and_then(Write::exchange);
         by.is_some_and(|by| context.seen[by].exchange.sent.contains_key("From"))
     };
     (counted.above.is_none() || !present.iter().any(own)).then_some((present, last))

@@ -1,7 +1,6 @@
 //! `scenario`: only statements of scenario steps that name the rule judge it.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
 use crate::evidence::{Event, Statement};
 use crate::statement::{considered, differs, located};
 use conformant_rulebook::expect::Comparison;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 /// Only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {}
+pub(super) struct Scenario {}
 
 impl Predicate for Scenario {
     fn subject(&self) -> Subject {
@@ -23,21 +22,22 @@ impl Predicate for Scenario {
         &[Need::Steps]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let statements = context.evidence.statements.iter().enumerate();
-        for (index, statement) in statements.filter(|(_, s)| s.expect.rule == rule.id) {
+        for (index, statement) in statements.filter(|(_, s)| s.expect.rule == verdicts.rule.id) {
             let expect = &statement.expect;
             if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
                 let why = match is_silence(&statement.result) {
                     true => Vacuity::Silence,
                     false => Vacuity::Absent,
                 };
-                verdicts.record_vacuous(rule, why);
+                verdicts.record_vacuous(why);
                 continue;
             }
             if let Some(seen) = statement.exchange.map(|index| &context.seen[index]) {
                 if let Acceptance::Inconclusive(why) = &seen.acceptance {
-                    verdicts.inconclusive(rule, why);
+                    verdicts.inconclusive(why);
                     continue;
                 }
                 // A field that broke a rule of its own brings no second finding, where the result is
@@ -55,7 +55,7 @@ impl Predicate for Scenario {
             if wrong.is_none()
                 && let Some(why) = vacuity(context, statement)
             {
-                verdicts.record_vacuous(rule, why);
+                verdicts.record_vacuous(why);
                 continue;
             }
             // For callbacks that did not come, the finding names the wait.
@@ -67,7 +67,7 @@ impl Predicate for Scenario {
                 let (at, fact) = located(expect, &statement.result, fact);
                 (site(&at), fact)
             });
-            verdicts.conclude_at(rule, site(&expect.at), wrong);
+            verdicts.conclude_at(site(&expect.at), wrong);
         }
     }
 

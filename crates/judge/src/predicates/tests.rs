@@ -154,6 +154,49 @@ fn some_rule_uses_every_predicate() {
 }
 
 #[test]
+fn parameters_without_effect_are_problems() {
+    let echo =
+        json!({"operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size"});
+    let presence = json!({"kind": "flow/step", "field": "/parent_step_sid", "when": "/name"});
+    for (predicate, parameters, further, problems) in [
+        ("parameter-echo", &echo, json!({"default": 50}), 0),
+        ("parameter-echo", &echo, json!({"as": "json"}), 0),
+        (
+            "parameter-echo",
+            &echo,
+            json!({"default": 50, "as": "json"}),
+            1,
+        ),
+        (
+            "parameter-echo",
+            &echo,
+            json!({"default": 50, "or": [1]}),
+            1,
+        ),
+        ("field-presence", &presence, json!({}), 0),
+        (
+            "field-presence",
+            &presence,
+            json!({"otherwise": "absent"}),
+            1,
+        ),
+        (
+            "field-presence",
+            &presence,
+            json!({"may-be-absent": true}),
+            1,
+        ),
+    ] {
+        let mut parameters = parameters.clone();
+        let members = parameters.as_object_mut().expect("an object");
+        members.extend(further.as_object().expect("an object").clone());
+        let check = Check::from_json(crate::load::predicates(), predicate, &parameters);
+        let found = format!("{:?}", check.references);
+        assert_eq!(found.matches("Problem(").count(), problems, "{parameters}");
+    }
+}
+
+#[test]
 fn a_deletion_that_shows_what_it_ends_is_no_proof_that_it_exists() {
     let mut rulebook = bare();
     let chat = rulebook.services.get_mut("chat").expect("a service");

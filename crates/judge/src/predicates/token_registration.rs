@@ -4,13 +4,12 @@
 //! the clock skew.
 
 use super::prelude::*;
-use crate::evidence::{Event, HookCall};
+use crate::evidence::HookCall;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::REDACTED;
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
-use std::collections::BTreeSet;
 
 /// Seconds by which clocks may differ.
 const SKEW: f64 = 5.0;
@@ -22,7 +21,7 @@ const ALGORITHM: &str = "HS256";
 /// A token with this property registers its user, or does not.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TokenRegistration {
+pub(super) struct TokenRegistration {
     /// The property of the token.
     token: TokenPart,
     /// How codes with tokens are shown and scanned.
@@ -114,16 +113,16 @@ impl Predicate for TokenRegistration {
         &[Need::Hooks, Need::Configuration, Need::Clock]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(application) = configured(context, &rule.service, &self.codes.application) else {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        let Some(application) =
+            configured(context, &verdicts.rule.service, &self.codes.application)
+        else {
             return;
         };
         let mut shown = BTreeSet::new();
         let mut scanned = BTreeSet::new();
-        for (event, happened) in context.evidence.events.iter().enumerate() {
-            let Event::Hook(call) = happened else {
-                continue;
-            };
+        for (event, call) in context.evidence.hooks() {
             let (Ok(result), Some(qr)) = (&call.result, argument(call, &self.codes.code)) else {
                 continue;
             };
@@ -166,13 +165,13 @@ impl Predicate for TokenRegistration {
                 ),
             };
             let fact = (registered != wanted).then_some(fact);
-            verdicts.conclude(rule, Site::hook(event, self.codes.registered.clone()), fact);
+            verdicts.conclude(Site::hook(event, self.codes.registered.clone()), fact);
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let other = Change::To(json!(!self.token.is_good()));
-        vec![Mutation::new(sites.last().clone(), other)]
+        let other = json!(!self.token.is_good());
+        Mutation::at(sites.last(), [Change::To(other)])
     }
 
     #[cfg(test)]

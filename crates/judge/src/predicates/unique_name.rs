@@ -1,15 +1,12 @@
 //! `unique-name`: a name in use creates no second resource in its scope. In another scope or letter case it does.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::compare::as_text;
-use crate::history::ResourceId;
 use conformant_rulebook::Kind;
 
 /// What a creation by this operation brings under a name that another resource has.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UniqueName {
+pub(super) struct UniqueName {
     /// The operation that creates.
     operation: String,
     /// The parameter with the name.
@@ -42,8 +39,8 @@ impl Predicate for UniqueName {
             .answers("at", &self.at);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in verdicts.exchanges_of(&self.operation) {
             let refused = matches!(seen.exchange.status(), Some(400..=499));
             let accepted = seen.acceptance == Acceptance::Accepted;
             let name = seen.exchange.sent.get(&self.parameter).map(as_text);
@@ -51,7 +48,7 @@ impl Predicate for UniqueName {
             if let Some(name) = name.filter(|name| !name.is_empty() && !flawed)
                 && (accepted || refused && self.held == Held::Here)
             {
-                self.evaluate_request(context, rule, (index, &name, accepted), verdicts);
+                self.evaluate_request((index, &name, accepted), verdicts);
             }
         }
     }
@@ -107,11 +104,10 @@ impl Predicate for UniqueName {
 impl UniqueName {
     fn evaluate_request(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (index, name, accepted): (usize, &str, bool),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let when = history.moments[index];
         let scope = history.path_bindings[index].scope();
@@ -165,20 +161,19 @@ impl UniqueName {
         {
             return;
         }
-        self.conclude(context, rule, (index, accepted), holder, verdicts);
+        self.conclude((index, accepted), holder, verdicts);
     }
 
     fn conclude(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         (index, accepted): (usize, bool),
         (holder, holding): (ResourceId, &Representation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let key = &context.history.resources.get(holder).key;
         if !accepted {
-            verdicts.conclude(rule, Site::Exchange(index), None);
+            verdicts.conclude(Site::Exchange(index), None);
             return;
         }
         let identity = context
@@ -204,7 +199,7 @@ impl UniqueName {
         let fact = wrong.map(|(expected, actual)| Fact::new("name", expected, actual));
         let sites = Sites::collect([holding.site(at), shown.site(at), site]);
         if let Some(sites) = sites {
-            verdicts.conclude(rule, sites, fact);
+            verdicts.conclude(sites, fact);
         }
     }
 

@@ -2,10 +2,7 @@
 //! after the previous observation, because clocks may have whole seconds.
 
 use super::prelude::*;
-use crate::compare::{as_text, instant};
-use crate::history::{Appearance, Observation, Outcome, Write};
 use conformant_base::instant::is_in_minutes;
-use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How long after a observation a change moves every clock.
@@ -17,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// An accepted request of this operation that changes a value moves this time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UpdatedAtAdvances {
+pub(super) struct UpdatedAtAdvances {
     /// Operation id without the service.
     operation: String,
     /// Pointer to the time.
@@ -31,10 +28,11 @@ impl Predicate for UpdatedAtAdvances {
             .answers("at", &self.at);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (_, write) in context.writes_of(&rule.service, &self.operation) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
+        for (_, write) in context.writes_of(&verdicts.rule.service, &self.operation) {
             if write.does == Action::Changes && write.outcome == Outcome::Done {
-                self.evaluate_write(context, rule, write, verdicts);
+                self.evaluate_write(write, verdicts);
             }
         }
     }
@@ -66,32 +64,22 @@ impl Predicate for UpdatedAtAdvances {
 }
 
 impl UpdatedAtAdvances {
-    fn evaluate_write(
-        &self,
-        context: &Context<'_>,
-        rule: &Rule,
-        write: &Write<'_>,
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate_write(&self, write: &Write<'_>, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
         };
-        let observations = &history.resources.get(id).observations;
-        let is_whole =
-            |s: &&Observation<'_>| matches!(s.shows, Appearance::Whole(_)) && !s.is_attempt();
-        let mut earlier = observations.iter().rev().filter(is_whole);
+        let is_whole = |s: &&Observation<'_>| matches!(s.shows, Appearance::Whole(_));
+        let observations = history.resources.get(id).seen().filter(is_whole);
+        let mut earlier = observations.clone().rev();
         let before = earlier.find(|s| s.moment.is_before(&write.moment));
         let is_after = |s: &&Observation<'_>| {
             s.exchange == write.exchange() || write.moment.is_before(&s.moment)
         };
-        let after = observations.iter().filter(is_whole).filter(is_after);
+        let after = observations.filter(is_after);
         let Some(before) = before else { return };
-        let since = write
-            .moment
-            .span
-            .began
-            .duration_since(before.moment.span.ended);
+        let since = write.moment.since(&before.moment);
         if since.is_negative() || since.unsigned_abs() < APART {
             return;
         }
@@ -111,11 +99,7 @@ impl UpdatedAtAdvances {
             let Some(shown) = observation.representation(context) else {
                 continue;
             };
-            let site = shown.site(&self.at);
-            let Some(got) = shown
-                .value(&self.at)
-                .filter(|_| !verdicts.has_finding_at(&site))
-            else {
+            let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
                 continue;
             };
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {
@@ -131,11 +115,7 @@ impl UpdatedAtAdvances {
                 format!("later than {}", json::short(was)),
                 json::short(got),
             );
-            verdicts.conclude(
-                rule,
-                [time_site.clone(), site],
-                (to <= from).then_some(fact),
-            );
+            verdicts.conclude([time_site.clone(), site], (to <= from).then_some(fact));
         }
     }
 }

@@ -3,8 +3,6 @@
 //! Does not judge files whose bytes a recording did not keep unchanged, nor the file behind a link.
 
 use super::prelude::*;
-use crate::acceptance::Acceptance;
-use crate::history::Outcome;
 use conformant_base::http::multipart_parts;
 
 /// The operation that uploads a file.
@@ -20,7 +18,7 @@ pub(super) struct Upload {
 /// A representation shows what was uploaded.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UploadedFile {
+pub(super) struct UploadedFile {
     /// The upload.
     upload: Upload,
     /// The representation.
@@ -79,7 +77,8 @@ impl Predicate for UploadedFile {
         &[Need::Answer]
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         for write in &context.history.writes {
             let (Some(index), Some(id)) = (write.exchange(), write.resource) else {
                 continue;
@@ -97,7 +96,7 @@ impl Predicate for UploadedFile {
                     .representation(context)
                     .filter(|shown| shown.kind == self.kind);
                 if let Some(shown) = shown.filter(|_| is_later == self.later) {
-                    self.evaluate_observation(rule, &file, shown, verdicts);
+                    self.evaluate_observation(&file, shown, verdicts);
                 }
             }
         }
@@ -146,7 +145,6 @@ impl Predicate for UploadedFile {
 impl UploadedFile {
     fn evaluate_observation(
         &self,
-        rule: &Rule,
         file: &File<'_>,
         shown: &Representation<'_>,
         verdicts: &mut Verdicts<'_>,
@@ -159,7 +157,7 @@ impl UploadedFile {
             };
             let wrong = !same(got);
             let fact = Fact::new("file", expected, json::short(got));
-            verdicts.conclude(rule, site, wrong.then_some(fact));
+            verdicts.conclude(site, wrong.then_some(fact));
         };
         if let Some(at) = &self.size {
             let size = file.content.len();

@@ -1,29 +1,29 @@
 //! `write-persists` with `of`: later observations of a resource show the values that an accepted write sent.
-//! With `operation` it is another predicate (`created_with.rs`).
+//! With `operation`: `created_with.rs`.
 //!
 //! - Not judged: the response to the write itself, and values that something else may have changed since.
 //! - Writes at the same time are rivals: for fields that show a parameter as it was sent (`x-echo`), later observations may
 //!   show the value of any of them.
 //! - Values with `stays-while` may appear late, but must then stay.
 
+mod created_with;
 mod expected;
+
+pub(super) use created_with::CreatedWith;
 
 use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
-use crate::evidence::Event;
-use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, Write};
 use crate::parameter::beyond;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Action, Parameter, ParameterLocation};
-use std::collections::BTreeMap;
+use conformant_rulebook::{Parameter, ParameterLocation};
 use std::time::Duration;
 
 /// Later observations of a resource show the values of a write of this operation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WritePersists {
+pub(super) struct WritePersists {
     /// The operation with its service, which is that of the rule.
     of: OperationName,
     /// Where later observations show parameters, by name. If this has an entry, `x-echo` of all other parameters is
@@ -105,9 +105,10 @@ impl Predicate for WritePersists {
         }))
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         let mut writes = Vec::new();
-        for (index, write) in context.writes_of(&rule.service, self.of.id()) {
+        for (index, write) in context.writes_of(&verdicts.rule.service, self.of.id()) {
             if let Some(operation) = context.seen[index].operation
                 && write.outcome == Outcome::Done
                 && !context.history.returns_existing(context, index)
@@ -121,16 +122,12 @@ impl Predicate for WritePersists {
         }
         let shown_elsewhere = self.shown_values(context, &writes);
         for write in &writes {
-            self.evaluate_write(context, rule, write, &shown_elsewhere, verdicts);
+            self.evaluate_write(write, &shown_elsewhere, verdicts);
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(sites);
-        let other =
-            |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
-        mutations.extend(sites.iter().map(other));
-        mutations
+        Mutation::of_sites_and(sites, &[Change::To(json!({"other": "member"}))])
     }
 
     #[cfg(test)]
@@ -141,11 +138,8 @@ impl Predicate for WritePersists {
             rule(of).answered("create-service", sent, service("1", " a "))
         };
         let fetched = |scene: &ExampleBuilder, name: &str| {
-            scene.answered(
-                "fetch-service",
-                json!({"Sid": sid("IS", "1")}),
-                service("1", name),
-            )
+            let sent = json!({"Sid": sid("IS", "1")});
+            scene.answered("fetch-service", sent, service("1", name))
         };
         let renames = |scene: &ExampleBuilder, name: &str| {
             let sent = json!({"Sid": sid("IS", "1"), "FriendlyName": name});
@@ -185,11 +179,8 @@ impl Predicate for WritePersists {
         };
         let starts = |scene: &ExampleBuilder, digit: &str| {
             let sent = json!({"FlowSid": sid("FW", "1"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
-            scene.answered(
-                "create-execution",
-                sent,
-                execution(digit, json!({}), "active"),
-            )
+            let shown = execution(digit, json!({}), "active");
+            scene.answered("create-execution", sent, shown)
         };
         let later = |scene: &ExampleBuilder, digit: &str, data: Value, status: &str| {
             let path = json!({"FlowSid": sid("FW", "1"), "Sid": sid("FN", digit)});
@@ -234,8 +225,6 @@ impl Predicate for WritePersists {
 impl WritePersists {
     fn evaluate_write(
         &self,
-        context: &Context<'_>,
-        rule: &Rule,
         &AcceptedWrite {
             write,
             index,
@@ -244,6 +233,7 @@ impl WritePersists {
         shown_elsewhere: &[(ResourceId, &str)],
         verdicts: &mut Verdicts<'_>,
     ) {
+        let context = verdicts.context;
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
@@ -272,15 +262,9 @@ impl WritePersists {
             let is_whole = matches!(observation.shows, Appearance::Whole(_));
             let may_be_outdated = write.does == Action::Changes && !(is_whole && is_own_type);
             if is_later && !may_be_outdated {
-                let later = LaterObservation::new(
-                    context,
-                    (id, write),
-                    observation,
-                    resource.kind,
-                    &self.through,
-                );
-                later.evaluate(rule, &expected_values, verdicts);
-                later.evaluate_stays(rule, &expected_values, &mut first_shown, verdicts);
+                let later = LaterObservation::new(context, (id, write), observation, &self.through);
+                later.evaluate(&expected_values, verdicts);
+                later.evaluate_stays(&expected_values, &mut first_shown, verdicts);
             }
         }
     }
@@ -395,24 +379,17 @@ impl<'c> LaterObservation<'c> {
         context: &'c Context<'c>,
         (resource, write): (ResourceId, &'c Write<'c>),
         observation: &'c Observation<'c>,
-        resource_type: &str,
         harmless_hooks: &[String],
     ) -> Self {
-        let is_harmless = |other: &&Write<'_>| match other.origin {
-            Origin::Hook(event) => match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => harmless_hooks.contains(&call.name),
-                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
-            },
-            Origin::Exchange(_) => false,
+        let is_harmless = |other: &Write<'_>| {
+            let call = other.hook(context.evidence);
+            call.is_some_and(|call| harmless_hooks.contains(&call.name))
         };
-        let is_between = |other: &&Write<'_>| {
-            other.origin != write.origin
-                && !other.moment.is_before(&write.moment)
-                && !observation.moment.is_before(&other.moment)
-                && other.may_touch(resource, resource_type)
-                && !is_harmless(other)
-        };
-        let between: Vec<&Write<'_>> = context.history.writes.iter().filter(is_between).collect();
+        let moments = (&write.moment, &observation.moment);
+        let between = context.history.writes_between(resource, moments);
+        let between: Vec<&Write<'_>> = between
+            .filter(|other| other.origin != write.origin && !is_harmless(other))
+            .collect();
         let has_known_effect = |other: &&Write<'_>| {
             let sent = other.exchange().map(|index| &context.seen[index]);
             let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?)))
@@ -441,12 +418,7 @@ impl<'c> LaterObservation<'c> {
     }
 
     /// Compares the observation with the expected values.
-    fn evaluate(
-        &self,
-        rule: &Rule,
-        expected_values: &[ExpectedValue<'_>],
-        verdicts: &mut Verdicts<'_>,
-    ) {
+    fn evaluate(&self, expected_values: &[ExpectedValue<'_>], verdicts: &mut Verdicts<'_>) {
         let Some(representation) = self.observation.representation(self.context) else {
             return;
         };
@@ -499,14 +471,13 @@ impl<'c> LaterObservation<'c> {
             sites.push(site);
         }
         if let Some(sites) = Sites::collect(sites) {
-            verdicts.conclude_at(rule, sites, wrong);
+            verdicts.conclude_at(sites, wrong);
         }
     }
 
     /// Judges values with `stays-while`, and records in `first_shown` which of them this observation shows first.
     fn evaluate_stays(
         &self,
-        rule: &Rule,
         expected_values: &[ExpectedValue<'_>],
         first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
@@ -537,13 +508,13 @@ impl<'c> LaterObservation<'c> {
                 None if meets_condition && self.must_show_like_others(expected) => {
                     let why = "what was sent is not shown, although another resource shows it";
                     if !verdicts.has_finding_at(&site) {
-                        verdicts.conclude(rule, site, unless_shown(why));
+                        verdicts.conclude(site, unless_shown(why));
                     }
                 }
                 Some(shown) if meets_condition && self.is_up_to_date(shown) => {
                     let why = "what was sent was shown before and is not any more";
                     let wrong = unless_shown(why).filter(|_| !verdicts.has_finding_at(&site));
-                    verdicts.conclude(rule, site, wrong);
+                    verdicts.conclude(site, wrong);
                 }
                 None | Some(_) => {}
             }

@@ -1,13 +1,10 @@
 //! What a write sent, and how a shown value differs from it.
 
-use crate::compare::as_text;
-use crate::history::Write;
 use crate::predicates::parameter_echo::differs;
 use crate::predicates::prelude::*;
 use conformant_rulebook::Operation;
 use conformant_rulebook::rules::Comparison;
 use serde_json::Map;
-use std::collections::BTreeMap;
 
 /// An accepted write of the operation.
 pub(super) struct AcceptedWrite<'c> {

@@ -2,9 +2,7 @@
 //!
 //! Does not judge absent fields, nor resources whose creation was not observed.
 
-use super::prelude::*;
-use crate::compare::as_text;
-use crate::history::Outcome;
+use crate::predicates::prelude::*;
 
 /// Shorter texts may occur anywhere by chance.
 const TELLING: usize = 4;
@@ -15,7 +13,7 @@ const NAME_MAX: usize = 20;
 /// A field relates to a parameter of the request that created its resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreatedWith {
+pub(in crate::predicates) struct CreatedWith {
     /// The operation.
     operation: String,
     /// The parameter.
@@ -57,16 +55,14 @@ impl Predicate for CreatedWith {
             .parameter("parameter", &self.parameter);
     }
 
-    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
+        let context = verdicts.context;
         if self.changed_by_people && context.history.changed_by_people(&self.kind) {
             return;
         }
         for (_, resource) in context.history.resources.iter() {
-            for observation in resource
-                .observations
-                .iter()
-                .filter(|s| s.shown_type == self.kind)
-            {
+            let observations = resource.observations.iter();
+            for observation in observations.filter(|s| s.shown_type == self.kind) {
                 let made = resource.writes.iter().rev().find_map(|&write| {
                     let write = &context.history.writes[write];
                     let index = write
@@ -84,19 +80,15 @@ impl Predicate for CreatedWith {
                 let (Some(sent), Some(shown)) = (sent, observation.representation(context)) else {
                     continue;
                 };
-                self.evaluate_value(rule, sent, shown, (context, verdicts));
+                self.evaluate_value(sent, shown, verdicts);
             }
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(sites);
         // Names of hidden values in the scenarios.
-        for members in [json!({"other": "another"}), json!({"session": "given"})] {
-            let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
-            mutations.extend(sites.iter().map(to));
-        }
-        mutations
+        let members = [json!({"other": "another"}), json!({"session": "given"})];
+        Mutation::of_sites_and(sites, &members.map(Change::To))
     }
 
     #[cfg(test)]
@@ -136,11 +128,8 @@ impl Predicate for CreatedWith {
         let more = scene("details", DETAILS, "more");
         let own = |sent: Value| {
             let scene = scene("hidden_details", HIDDEN, "own");
-            scene.answered(
-                MAKES,
-                json!({"AUTH_ID": 8, "hidden_details": sent}),
-                request(json!({}), "2"),
-            )
+            let sent = json!({"AUTH_ID": 8, "hidden_details": sent});
+            scene.answered(MAKES, sent, request(json!({}), "2"))
         };
         let others = own(json!({"other": "another"}));
         let user = scene("AUTH_ID", "/approval_request/_auth_id", "same");
@@ -169,16 +158,12 @@ impl Predicate for CreatedWith {
 impl CreatedWith {
     fn evaluate_value(
         &self,
-        rule: &Rule,
         sent: &Value,
         shown: &Representation<'_>,
-        (context, verdicts): (&Context<'_>, &mut Verdicts<'_>),
+        verdicts: &mut Verdicts<'_>,
     ) {
-        let site = shown.site(&self.at);
-        let Some(got) = shown
-            .value(&self.at)
-            .filter(|_| !verdicts.has_finding_at(&site))
-        else {
+        let context = verdicts.context;
+        let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
             return;
         };
         let found = match self.shows {
@@ -192,11 +177,11 @@ impl CreatedWith {
             Appearance::Own => own(sent, got, &self.sent_by_others(context, sent)),
         };
         let Some(wrong) = found else {
-            verdicts.record_vacuous(rule, Vacuity::Absent);
+            verdicts.record_vacuous(Vacuity::Absent);
             return;
         };
         let fact = wrong.map(|expected| Fact::new("made-with", expected, json::short(got)));
-        verdicts.conclude(rule, site, fact);
+        verdicts.conclude(site, fact);
     }
 
     /// The members that requests of the operation sent, and this one did not.
