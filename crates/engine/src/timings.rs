@@ -3,9 +3,10 @@
 use super::plan::Planned;
 use super::scheduler::{Concurrency, ResourceClaim};
 use conformant_base::clock;
+use conformant_base::parallel::{lock, recovered};
 use conformant_record::{ScenarioTime, Spent, Timings};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Rounds to milliseconds.
@@ -50,10 +51,7 @@ impl Timekeeper {
             seconds: rounded(took),
             spent,
         };
-        let mut scenarios = self
-            .scenarios
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut scenarios = lock(&self.scenarios);
         scenarios.push((index, scenario_time));
     }
 
@@ -64,8 +62,7 @@ impl Timekeeper {
         jobs: usize,
         phone_numbers: usize,
     ) -> Timings {
-        let scenarios = self.scenarios.into_inner();
-        let mut scenarios = scenarios.unwrap_or_else(PoisonError::into_inner);
+        let mut scenarios = recovered(self.scenarios.into_inner());
         scenarios.sort_by(|(_, a), (_, b)| a.began.total_cmp(&b.began).then(a.lane.cmp(&b.lane)));
         let (lower_bound, because) = bound(&scenarios, claims, jobs, phone_numbers);
         let mut spent = Spent::default();
