@@ -1,10 +1,21 @@
-//! Runs the same function for many items on several threads.
+//! Runs the same function for many items on several threads, and locks what threads share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
 
 /// Number of processors; 1 if unknown.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Locks a mutex, also after another holder panicked: the panic is reported where it happened.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    recovered(mutex.lock())
+}
+
+/// The guard or value of a lock, also after a holder panicked.
+pub fn recovered<T>(locked: LockResult<T>) -> T {
+    locked.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Maps `items` on up to `jobs` threads, at least one; results keep the order of the items.

@@ -4,11 +4,12 @@
 
 use super::command::{CommandError, printed};
 use conformant_base::clock;
+use conformant_base::parallel::lock;
 use conformant_judge::shell_word;
 use serde_json::Value;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long before its expiry a token is renewed, limited to a tenth of its lifetime.
@@ -60,7 +61,7 @@ impl Bearer {
 
     /// A token that has not expired, as far as known.
     pub fn token(&self) -> Result<String, BearerError> {
-        let mut issued = self.issued();
+        let mut issued = lock(&self.issued);
         let now = clock::monotonic();
         if let Some(known) = &*issued
             && known.until.is_none_or(|until| until > now)
@@ -75,7 +76,7 @@ impl Bearer {
 
     /// The token that follows a rejected one. Concurrent callers get the same new token.
     pub fn after(&self, refused: &str) -> Result<String, BearerError> {
-        let mut issued = self.issued();
+        let mut issued = lock(&self.issued);
         if issued.as_ref().is_some_and(|known| known.token == refused) {
             *issued = None;
         }
@@ -86,15 +87,11 @@ impl Bearer {
     /// The shell command that prints the token, by the form of the last output.
     pub fn shell(&self) -> String {
         let words: Vec<String> = self.command.iter().map(|w| shell_word(w)).collect();
-        let member = self.issued().as_ref().and_then(|known| known.member);
+        let member = lock(&self.issued).as_ref().and_then(|known| known.member);
         match member {
             Some(member) => format!("{} | jq -r .{member}", words.join(" ")),
             None => words.join(" "),
         }
-    }
-
-    fn issued(&self) -> MutexGuard<'_, Option<Issued>> {
-        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ask(&self, now: Instant) -> Result<Issued, BearerError> {

@@ -136,15 +136,11 @@ fn content_coding(response: &Response) -> Option<String> {
 
 /// The result of `get` for later steps.
 pub(super) fn view(response: &Response) -> Value {
-    let sha256: String = Sha256::digest(&response.body)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
     json!({
         "status": response.status,
         "content_type": response.headers.media_type(),
         "size": response.body.len(),
-        "sha256": sha256,
+        "sha256": text::hex(Sha256::digest(&response.body)),
         "text": std::str::from_utf8(&response.body).ok(),
         "json": json::parse(&response.body, Limits::default()).ok().map(|parsed| parsed.value),
     })

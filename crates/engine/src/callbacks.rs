@@ -99,10 +99,8 @@ impl Wait<'_> {
             session.callback_missing();
             // An unreachable service cannot call; which says nothing about its callbacks.
             if let Some(fault) = session.reachability_fault(self.service) {
-                return Err(Stop::Unreachable(format!(
-                    "no callback within {within:?}, and {}: {}",
-                    fault.cause, fault.detail
-                )));
+                let why = format!("no callback within {within:?}, and {fault}");
+                return Err(Stop::Unreachable(why));
             }
         }
         if let Some(took) = self.callbacks.sink.overdue(&name) {

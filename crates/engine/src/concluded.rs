@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of one scenario with its evidence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Concluded {
     pub result: ScenarioResult,
     /// The judgment of its evidence.
@@ -97,18 +97,21 @@ pub struct VoidService {
 }
 
 impl VoidService {
+    fn new(service: &str, why: String) -> Self {
+        let service = service.to_owned();
+        Self { service, why }
+    }
+
     /// A service that rejected every request: wrong credentials are not a finding.
     pub fn denied(service: &str) -> Self {
         let why = format!("{service} rejects every request with 401 or 403");
-        let service = service.to_owned();
-        Self { service, why }
+        Self::new(service, why)
     }
 
     /// A service that served no request: its rate limit or its gateway answered.
     pub fn unserved(service: &str, status: u16) -> Self {
         let why = format!("{service} answers every request with status {status}");
-        let service = service.to_owned();
-        Self { service, why }
+        Self::new(service, why)
     }
 
     /// States the reason at the rules of the service that were not judged: none of their other reasons was tried.
@@ -129,7 +132,6 @@ impl VoidService {
     /// A service whose address leads to another server or path.
     pub fn elsewhere(service: &str, answer: &str) -> Self {
         let why = format!("the address of {service} leads elsewhere: {answer}");
-        let service = service.to_owned();
-        Self { service, why }
+        Self::new(service, why)
     }
 }

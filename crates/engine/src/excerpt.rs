@@ -483,10 +483,7 @@ mod tests {
                 name: "collect_events".to_owned(),
                 arguments: json!({}),
                 result: Ok(Arc::new(events)),
-                span: Span {
-                    began: Timestamp::UNIX_EPOCH,
-                    ended: Timestamp::UNIX_EPOCH,
-                },
+                span: Span::at(Timestamp::UNIX_EPOCH),
                 race: None,
             })],
             ..Evidence::default()
@@ -550,10 +547,7 @@ mod tests {
                 name: "scan".to_owned(),
                 arguments: json!({"qr": qr}),
                 result: Ok(Arc::new(json!({"registered": registered}))),
-                span: Span {
-                    began: at,
-                    ended: at,
-                },
+                span: Span::at(at),
                 race: None,
             })
         };

@@ -114,24 +114,30 @@ fn conclusion(
     }
 }
 
+/// Lists the first inconclusive scenarios that satisfy the condition; returns the number of the others.
+fn list_inconclusive(
+    record: &RunRecord,
+    holds: &dyn Fn(&str) -> bool,
+    indent: &str,
+    reasons: &mut Vec<String>,
+) -> usize {
+    const SHOWN_MAX: usize = 10;
+    let scenarios = record.scenarios.iter();
+    let mut listed = scenarios.filter(|s| s.verdict == Verdict::Inconclusive && holds(&s.reason));
+    let shown = listed.by_ref().take(SHOWN_MAX);
+    reasons.extend(shown.map(|s| format!("{indent}{}: {}", s.id, s.reason)));
+    listed.count()
+}
+
 /// Lists the scenarios whose set-up failed, each with its cause, unless a finding states it.
 fn report_failed_setups(record: &RunRecord, reasons: &mut Vec<String>) {
-    const SHOWN_MAX: usize = 10;
     let stated: BTreeSet<&str> = record.findings.iter().map(|f| f.message.as_str()).collect();
     let is_stated = |reason: &str| {
         let cause = reason.split_once(": ").map(|(_, cause)| cause);
         cause.is_some_and(|cause| stated.contains(cause))
     };
-    let failed = || {
-        let scenarios = record.scenarios.iter();
-        scenarios
-            .filter(|s| s.verdict == Verdict::Inconclusive && s.reason.starts_with(SET_UP_FAILED))
-            .filter(|s| !is_stated(&s.reason))
-    };
-    for scenario in failed().take(SHOWN_MAX) {
-        reasons.push(format!("{}: {}", scenario.id, scenario.reason));
-    }
-    let more = failed().count().saturating_sub(SHOWN_MAX);
+    let is_failed = |reason: &str| reason.starts_with(SET_UP_FAILED) && !is_stated(reason);
+    let more = list_inconclusive(record, &is_failed, "", reasons);
     if more > 0 {
         reasons.push(format!(
             "{SET_UP_FAILED} of {more} more scenarios, which the reports name"
@@ -148,7 +154,6 @@ fn is_judged(rule: &RuleResult) -> bool {
 
 /// Whether enough of the attempted must-rules were judged. Otherwise lists the scenarios in which they were lost.
 fn is_enough(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> bool {
-    const SHOWN_MAX: usize = 10;
     let musts = || record.rules.iter().filter(|r| r.level == Level::Must);
     let judged = musts().filter(|r| is_judged(r)).count();
     let lost = musts()
@@ -162,14 +167,7 @@ fn is_enough(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> b
         "too little was judged: {lost} of {} `must` rules that were tried are inconclusive, and {min_judged} percent must be judged",
         judged + lost
     ));
-    let stuck = || {
-        let scenarios = record.scenarios.iter();
-        scenarios.filter(|s| s.verdict == Verdict::Inconclusive)
-    };
-    for scenario in stuck().take(SHOWN_MAX) {
-        reasons.push(format!("  {}: {}", scenario.id, scenario.reason));
-    }
-    let more = stuck().count().saturating_sub(SHOWN_MAX);
+    let more = list_inconclusive(record, &|_| true, "  ", reasons);
     if more > 0 {
         reasons.push(format!("  and {more} more scenarios, in the reports"));
     }

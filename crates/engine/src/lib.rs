@@ -91,24 +91,9 @@ pub trait Sessions: Sync {
         usize::MAX
     }
 
-    /// The services that rejected every request, which interrupts the run.
-    fn denied_by(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// The service that rejected the credentials of the second account.
-    fn rejected_account(&self) -> Option<String> {
-        None
-    }
-
-    /// The services whose address leads elsewhere, with the answer that shows it: no request was answered as documented.
-    fn wrong_addresses(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// The services that served no request, with the status of their answers: of a rate limit, or of a gateway.
-    fn unserved(&self) -> Vec<(String, u16)> {
-        Vec::new()
+    /// What is known so far about services that reject, lead elsewhere, serve nothing or never answered.
+    fn services(&self) -> RunEnd {
+        RunEnd::default()
     }
 
     /// The service that stopped answering, which interrupted the run, and why.
@@ -118,11 +103,6 @@ pub trait Sessions: Sync {
 
     /// Ends the run if a service stops answering, until the run is done.
     fn watch(&self, _is_done: &dyn Fn() -> bool) {}
-
-    /// The services that never answered, and why.
-    fn never_reached(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
-    }
 
     /// The service that made scenarios wait since the last call, and the reason.
     fn waits(&self) -> Option<(String, String)> {
@@ -164,19 +144,14 @@ pub struct RunEnd {
 }
 
 impl RunEnd {
-    /// Notes the services that ended the run or never answered.
-    fn note_services(&mut self, sessions: &dyn Sessions) {
-        self.denied_by = sessions.denied_by();
-        self.rejected_account = sessions.rejected_account();
-        self.wrong_addresses = sessions.wrong_addresses();
-        let is_denied = |name: &String| self.denied_by.contains(name);
-        self.wrong_addresses.retain(|(name, _)| !is_denied(name));
-        self.unserved = sessions.unserved();
-        self.gone = sessions.gone();
-        self.never_reached = sessions.never_reached();
-        self.has_infrastructure_error |= self.gone.is_some()
-            || self.rejected_account.is_some()
-            || !self.void_services().is_empty();
+    /// The services that ended the run or never answered.
+    fn of(sessions: &dyn Sessions) -> Self {
+        let mut ended = sessions.services();
+        ended.gone = sessions.gone();
+        ended.has_infrastructure_error = ended.gone.is_some()
+            || ended.rejected_account.is_some()
+            || !ended.void_services().is_empty();
+        ended
     }
 
     /// The services whose answers are not judged, and why.
@@ -236,7 +211,7 @@ pub fn run(
     let deadline = started + options.run_max;
     let (sender, receiver) = mpsc::channel();
     let mut complete = true;
-    let mut ended = RunEnd::default();
+    let mut has_infrastructure_error = false;
     let timekeeper = Timekeeper::new();
     let run_scenario = |index: usize, lane: usize, sender: &Sender<Progress>| {
         let started_at = clock::monotonic();
@@ -302,14 +277,15 @@ pub fn run(
             }
             while let Some(concluded) = early.remove(&next) {
                 next += 1;
-                ended.has_infrastructure_error |= concluded.has_infrastructure_error;
+                has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
                 emit(concluded.ended_event(&void_so_far(sessions, &concluded)));
                 recorder.add(concluded);
             }
         }
     });
-    ended.note_services(sessions);
+    let mut ended = RunEnd::of(sessions);
+    ended.has_infrastructure_error |= has_infrastructure_error;
     ended.timings = timekeeper.finish(
         scheduler.claims(),
         options.jobs.max(1),
@@ -339,16 +315,10 @@ pub fn run(
 
 /// The services whose answers to a scenario are not judged, as far as it is known.
 fn void_so_far(sessions: &dyn Sessions, concluded: &Concluded) -> Vec<VoidService> {
-    if concluded.turned_away.is_none() {
-        return Vec::new();
+    match concluded.turned_away {
+        Some(_) => sessions.services().void_services(),
+        None => Vec::new(),
     }
-    let so_far = RunEnd {
-        denied_by: sessions.denied_by(),
-        wrong_addresses: sessions.wrong_addresses(),
-        unserved: sessions.unserved(),
-        ..RunEnd::default()
-    };
-    so_far.void_services()
 }
 
 /// Sets a flag when it is dropped, also by a panic.

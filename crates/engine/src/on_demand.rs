@@ -6,7 +6,7 @@
 use super::concluded::{Concluded, VoidService};
 use super::plan::Planned;
 use super::scheduler::Scheduler;
-use super::{RunEnd, Sessions, conclude};
+use super::{Sessions, conclude};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::scenario::Scenario;
 use conformant_schema::Schemas;
@@ -79,13 +79,7 @@ impl OnDemandRunner {
 
     /// A service whose answers are not judged.
     pub fn void_service(&self) -> Option<VoidService> {
-        let so_far = RunEnd {
-            denied_by: self.sessions.denied_by(),
-            wrong_addresses: self.sessions.wrong_addresses(),
-            unserved: self.sessions.unserved(),
-            ..RunEnd::default()
-        };
-        so_far.void_services().into_iter().next()
+        self.sessions.services().void_services().into_iter().next()
     }
 
     /// Runs and judges a scenario once its resources are free; `None` for an unknown index or a scenario that ran

@@ -91,8 +91,8 @@ impl Planned<'_> {
         let id = self.scenario.id.split('[').next();
         let rank = drawing.iter().position(|known| Some(known.as_str()) == id);
         let digest = Sha256::digest(format!("{run}\n$number").as_bytes());
-        let start = digest.iter().take(6);
-        let start = start.fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        let start = digest.first_chunk().copied();
+        let start = start.map_or(0, u64::from_be_bytes) >> 16;
         // Attempts draw other digits even if there are ten numbers only.
         let of_attempt = (drawing.len() * EACH).next_multiple_of(10) + 3;
         let before = attempt * of_attempt + rank.unwrap_or_default() * EACH;
@@ -358,11 +358,8 @@ impl Partition {
             Self::Slice { part, of } => index % of == part - 1,
             Self::Hash { part, of } => {
                 let digest = Sha256::digest(id.as_bytes());
-                let word = digest
-                    .iter()
-                    .take(8)
-                    .fold(0u64, |n, b| (n << 8) | u64::from(*b));
-                word % of == part - 1
+                let word = digest.first_chunk().copied();
+                word.map_or(0, u64::from_be_bytes) % of == part - 1
             }
         }
     }

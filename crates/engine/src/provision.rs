@@ -320,8 +320,7 @@ fn holders_elsewhere(
     else {
         return Ok(Some(Vec::new()));
     };
-    let path = format!("{}{}", operation.path, whole_page(operation));
-    let page = page(session, service, &path)?.unwrap_or_default();
+    let page = page(session, service, &whole_list(operation))?.unwrap_or_default();
     let scopes = operation.items_of(&page).iter();
     let scopes = scopes.filter_map(|item| item.pointer(&found.key)?.as_str());
     let scopes: Vec<&str> = scopes.filter(|other| *other != scope).collect();
@@ -397,11 +396,13 @@ fn listed(
         return Ok(None);
     };
     let items = operation.items_of(&page);
-    let mut preferred = found.prefer.iter().flat_map(|condition| {
-        let item = items.iter().find(|item| shows(item, condition));
-        item.into_iter()
-    });
-    let item = preferred.next().or(items.first());
+    let is_preferred = |item: &&Value| {
+        found
+            .prefer
+            .as_ref()
+            .is_some_and(|condition| shows(item, condition))
+    };
+    let item = items.iter().find(is_preferred).or(items.first());
     let value = item.and_then(|item| item.pointer(&found.key)?.as_str());
     Ok(value.map(str::to_owned))
 }
@@ -432,7 +433,7 @@ fn get(session: &dyn Session, service: &str, path: &str) -> Result<Option<Respon
     let mut request = Request::new("GET", format!("{prefix}{path}"));
     super::request::authorize(target, Credentials::Default, &mut request)?;
     let response = session.send(service, &request).map_err(|fault| {
-        let why = format!("{}: {}", fault.cause, fault.detail);
+        let why = fault.to_string();
         if fault.cause.is_unreachable() {
             Stop::Unreachable(why)
         } else {

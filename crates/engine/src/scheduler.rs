@@ -5,10 +5,11 @@
 //! - Scenarios that need none for themselves (`Shared`) run in parallel.
 
 use conformant_base::parallel::processors;
+use conformant_base::parallel::{lock, recovered};
 use conformant_judge::prove::Priority;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Which other scenarios may run at the same time.
@@ -143,7 +144,7 @@ impl<'a> Scheduler<'a> {
 
     /// Waits for the first matching scenario that can start; `None` when all of them have started.
     fn start_first(&self, is_candidate: impl Fn(usize) -> bool) -> Option<RunGuard<'_>> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         loop {
             let candidates = state.waiting.iter().enumerate();
             let candidates = candidates.filter(|(_, index)| is_candidate(**index));
@@ -160,10 +161,7 @@ impl<'a> Scheduler<'a> {
                     index,
                 });
             }
-            state = self
-                .finished
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = recovered(self.finished.wait(state));
         }
     }
 
@@ -203,15 +201,11 @@ impl<'a> Scheduler<'a> {
         others().all(|other| claim.is_compatible_with(other))
             && (!claim.needs_phone_number || with_phone_number() < (self.phone_number_limit)())
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
-        self.scheduler.state().running.remove(&self.index);
+        lock(&self.scheduler.state).running.remove(&self.index);
         self.scheduler.finished.notify_all();
     }
 }

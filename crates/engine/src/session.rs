@@ -83,11 +83,8 @@ pub trait Session {
 
     /// Gets content from another origin than the service's.
     fn get_elsewhere(&self, origin: &str, _request: &Request) -> Result<Response, SendFault> {
-        Err(SendFault {
-            cause: Cause::Redirect,
-            detail: format!("there is no content at {origin} here"),
-            partial: None,
-        })
+        let why = format!("there is no content at {origin} here");
+        Err(SendFault::new(Cause::Redirect, why))
     }
 
     /// Whether a hook of that name is available.
@@ -292,7 +289,8 @@ impl Callbacks {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}: {detail}")]
 pub struct SendFault {
     /// The stable name of the cause.
     pub cause: Cause,
@@ -302,18 +300,29 @@ pub struct SendFault {
     pub partial: Option<Box<Response>>,
 }
 
-impl From<&conformant_net::transport::Fault> for SendFault {
-    fn from(fault: &conformant_net::transport::Fault) -> Self {
+impl SendFault {
+    /// One without any part of an answer.
+    pub fn new(cause: Cause, detail: impl Into<String>) -> Self {
         Self {
-            cause: fault.cause.clone(),
-            detail: fault.detail.clone(),
-            partial: (fault.status.is_some() || !fault.partial.is_empty()).then(|| {
-                Box::new(Response {
-                    status: fault.status.unwrap_or_default(),
-                    body: fault.partial.clone(),
-                    ..Response::default()
-                })
-            }),
+            cause,
+            detail: detail.into(),
+            partial: None,
+        }
+    }
+}
+
+impl From<conformant_net::transport::Fault> for SendFault {
+    fn from(fault: conformant_net::transport::Fault) -> Self {
+        let has_part = fault.status.is_some() || !fault.partial.is_empty();
+        let part = Response {
+            status: fault.status.unwrap_or_default(),
+            body: fault.partial,
+            ..Response::default()
+        };
+        Self {
+            cause: fault.cause,
+            detail: fault.detail,
+            partial: has_part.then(|| Box::new(part)),
         }
     }
 }

@@ -6,10 +6,10 @@ use super::{excerpt, shown_steps};
 use conformant_base::http::Cause;
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
-use conformant_record::{Asked, Level, ScenarioResult, Spent, Verdict};
+use conformant_record::{Asked, Level, ScenarioResult, Verdict};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::scenario::Scenario;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The result of a scenario, with the other facts that the record contains.
 pub(super) fn summarize(
@@ -90,20 +90,13 @@ pub(super) fn conclude_run(
         verdict,
         seconds,
         reason,
-        failed_before: Vec::new(),
-        steps: Vec::new(),
+        ..ScenarioResult::default()
     };
     Concluded {
         result,
         judgment,
         stopped: stop,
         exchanges,
-        services: BTreeMap::new(),
-        has_infrastructure_error: false,
-        turned_away: None,
-        operations: BTreeSet::new(),
-        kinds: BTreeSet::new(),
-        shown: excerpt::Shown::default(),
-        waited: Spent::default(),
+        ..Concluded::default()
     }
 }

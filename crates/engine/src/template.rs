@@ -8,6 +8,7 @@ use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::instant::is_in_minutes;
 use conformant_base::json;
+use conformant_base::text;
 use conformant_judge::{DocumentCache, payload};
 use conformant_rulebook::step::Wait;
 use conformant_rulebook::{Rulebook, kebab};
@@ -432,8 +433,7 @@ impl<'a> Scope<'a> {
     /// A word that is unique among scenarios, runs and seeds, and constant within a scenario.
     fn unique(&self, name: &str) -> String {
         let digest = Sha256::digest(format!("{}\n{name}", self.salt).as_bytes());
-        let tail: String = digest.iter().take(5).map(|b| format!("{b:02x}")).collect();
-        format!("{name}-{tail}")
+        format!("{name}-{}", text::hex(digest.into_iter().take(5)))
     }
 }
 

@@ -3,9 +3,10 @@
 use super::plan::Planned;
 use super::scheduler::{Concurrency, ResourceClaim};
 use conformant_base::clock;
+use conformant_base::parallel::{lock, recovered};
 use conformant_record::{ScenarioTime, Spent, Timings};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Rounds to milliseconds.
@@ -50,10 +51,7 @@ impl Timekeeper {
             seconds: rounded(took),
             spent,
         };
-        let mut scenarios = self
-            .scenarios
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut scenarios = lock(&self.scenarios);
         scenarios.push((index, scenario_time));
     }
 
@@ -64,8 +62,7 @@ impl Timekeeper {
         jobs: usize,
         phone_numbers: usize,
     ) -> Timings {
-        let scenarios = self.scenarios.into_inner();
-        let mut scenarios = scenarios.unwrap_or_else(PoisonError::into_inner);
+        let mut scenarios = recovered(self.scenarios.into_inner());
         scenarios.sort_by(|(_, a), (_, b)| a.began.total_cmp(&b.began).then(a.lane.cmp(&b.lane)));
         let (lower_bound, because) = bound(&scenarios, claims, jobs, phone_numbers);
         let mut spent = Spent::default();
@@ -99,7 +96,15 @@ fn bound(
     phone_numbers: usize,
 ) -> (f64, String) {
     let unclaimed = ResourceClaim::default();
-    let claim_of = |index: usize| claims.get(index).unwrap_or(&unclaimed);
+    let claimed = scenarios.iter().map(|(index, scenario_time)| {
+        let claim = claims.get(*index).unwrap_or(&unclaimed);
+        (claim, scenario_time.spent.by_itself())
+    });
+    let claimed: Vec<(&ResourceClaim, f64)> = claimed.collect();
+    let those = |holds: &dyn Fn(&ResourceClaim) -> bool| -> Vec<f64> {
+        let those = claimed.iter().filter(|(claim, _)| holds(claim));
+        those.map(|(_, seconds)| *seconds).collect()
+    };
     let mut bounds = Vec::new();
     let longest = scenarios
         .iter()
@@ -109,36 +114,22 @@ fn bound(
         bounds.push((scenario_time.spent.by_itself(), why));
     }
     // A scenario that waits for time or callbacks frees its job.
-    let work: f64 = scenarios
+    let spent = scenarios
         .iter()
-        .map(|(_, scenario_time)| {
-            scenario_time.spent.by_itself()
-                - scenario_time.spent.time
-                - scenario_time.spent.callbacks
-        })
-        .sum();
+        .map(|(_, scenario_time)| &scenario_time.spent);
+    let work = spent.map(|spent| spent.by_itself() - spent.time - spent.callbacks);
     let why = format!("the work of all scenarios among {jobs} jobs");
-    bounds.push((among(work, jobs), why));
-    let services: BTreeSet<&str> = claims
-        .iter()
-        .flat_map(|room| room.services.iter().map(String::as_str))
-        .collect();
+    bounds.push((among(work.sum(), jobs), why));
+    let services: BTreeSet<&String> = claims.iter().flat_map(|room| &room.services).collect();
     for service in services {
-        let on_service = || {
-            let touches =
-                |(index, _): &&(usize, ScenarioTime)| claim_of(*index).services.contains(service);
-            scenarios.iter().filter(touches)
+        let on_service = |is_exclusive: bool| {
+            those(&|claim| {
+                claim.services.contains(service)
+                    && (claim.concurrency == Concurrency::Exclusive) == is_exclusive
+            })
         };
-        let exclusive = on_service()
-            .filter(|(index, _)| claim_of(*index).concurrency == Concurrency::Exclusive);
-        let exclusive: f64 = exclusive
-            .map(|(_, scenario_time)| scenario_time.spent.by_itself())
-            .sum();
-        let shared = on_service()
-            .filter(|(index, _)| claim_of(*index).concurrency != Concurrency::Exclusive);
-        let shared = shared
-            .map(|(_, scenario_time)| scenario_time.spent.by_itself())
-            .fold(0.0, f64::max);
+        let exclusive: f64 = on_service(true).iter().sum();
+        let shared = on_service(false).into_iter().fold(0.0, f64::max);
         if exclusive > 0.0 {
             let why = format!(
                 "scenarios that need exclusive access to the {service} service run one after the other"
@@ -146,12 +137,7 @@ fn bound(
             bounds.push((exclusive + shared, why));
         }
     }
-    let with_phone_number = scenarios
-        .iter()
-        .filter(|(index, _)| claim_of(*index).needs_phone_number);
-    let with_phone_number: f64 = with_phone_number
-        .map(|(_, scenario_time)| scenario_time.spent.by_itself())
-        .sum();
+    let with_phone_number: f64 = those(&|claim| claim.needs_phone_number).iter().sum();
     if with_phone_number > 0.0 && phone_numbers < usize::MAX {
         let why = format!(
             "scenarios with an exclusive phone number, of which {phone_numbers} can run at a time"
@@ -167,28 +153,35 @@ fn bound(
 mod tests {
     use super::*;
 
-    fn scenario_time(index: usize, own: f64, callbacks: f64) -> (usize, ScenarioTime) {
-        let spent = Spent {
-            own,
-            callbacks,
-            turn: 5.0,
-            ..Spent::default()
+    /// Expects a bound and a part of its reason for scenarios of these durations (own and for callbacks).
+    #[track_caller]
+    fn bounded(
+        scenarios: &[(f64, f64)],
+        claims: &[ResourceClaim],
+        (jobs, phone_numbers): (usize, usize),
+        (expected, reason): (f64, &str),
+    ) {
+        let scenario_time = |(index, (own, callbacks)): (usize, &(f64, f64))| {
+            let spent = Spent {
+                own: *own,
+                callbacks: *callbacks,
+                turn: 5.0,
+                ..Spent::default()
+            };
+            let scenario_time = ScenarioTime {
+                scenario: format!("scenario_time-{index}"),
+                spent,
+                ..ScenarioTime::default()
+            };
+            (index, scenario_time)
         };
-        let scenario = format!("scenario_time-{index}");
-        let scenario_time = ScenarioTime {
-            scenario,
-            spent,
-            ..ScenarioTime::default()
-        };
-        (index, scenario_time)
+        let scenarios: Vec<_> = scenarios.iter().enumerate().map(scenario_time).collect();
+        let (bound, why) = bound(&scenarios, claims, jobs, phone_numbers);
+        assert!((bound - expected).abs() < 1e-9, "{bound}: {why}");
+        assert!(why.contains(reason), "{why}");
     }
 
-    fn room(is_alone: bool, needs_phone_number: bool) -> ResourceClaim {
-        let concurrency = if is_alone {
-            Concurrency::Exclusive
-        } else {
-            Concurrency::Shared
-        };
+    fn room(concurrency: Concurrency, needs_phone_number: bool) -> ResourceClaim {
         ResourceClaim {
             services: BTreeSet::from(["flow".to_owned()]),
             concurrency,
@@ -199,54 +192,38 @@ mod tests {
 
     #[test]
     fn turns_and_overlapping_waits_do_not_raise_the_bound() {
-        let free = [room(false, false), room(false, false)];
-        let scenarios = [scenario_time(0, 1.0, 2.0), scenario_time(1, 1.5, 0.5)];
-        let (bound, why) = bound(&scenarios, &free, 2, usize::MAX);
-        assert!((bound - 3.0).abs() < 1e-9, "{bound}: {why}");
-        assert_eq!(why, "scenario_time-0 alone takes that long");
+        let free = [(); 2].map(|()| room(Concurrency::Shared, false));
+        let longest = (3.0, "scenario_time-0 alone takes that long");
+        bounded(&[(1.0, 2.0), (1.5, 0.5)], &free, (2, usize::MAX), longest);
     }
 
     #[test]
     fn the_work_is_shared_among_the_jobs() {
-        let scenarios = [
-            scenario_time(0, 1.0, 0.0),
-            scenario_time(1, 1.5, 0.0),
-            scenario_time(2, 1.1, 9.0),
-        ];
-        let (all, why) = bound(&scenarios[..2], &[], 1, usize::MAX);
-        assert!((all - 2.5).abs() < 1e-9, "{why}");
-        let (two, why) = bound(&scenarios[..2], &[], 2, usize::MAX);
-        assert!((two - 1.5).abs() < 1e-9, "{why}");
-        assert!(bound(&scenarios, &[], 1, usize::MAX).0 > 10.0);
+        let scenarios = [(1.0, 0.0), (1.5, 0.0), (1.1, 9.0)];
+        let all = (2.5, "the work of all scenarios among 1 jobs");
+        bounded(&scenarios[..2], &[], (1, usize::MAX), all);
+        bounded(
+            &scenarios[..2],
+            &[],
+            (2, usize::MAX),
+            (1.5, "scenario_time-1"),
+        );
+        bounded(&scenarios, &[], (1, usize::MAX), (10.1, "scenario_time-2"));
     }
 
     #[test]
     fn exclusive_scenarios_add_up() {
-        let claims = [room(true, false), room(true, false), room(false, false)];
-        let scenarios = [
-            scenario_time(0, 1.0, 0.0),
-            scenario_time(1, 1.5, 0.0),
-            scenario_time(2, 0.5, 0.0),
-        ];
-        let (bound, why) = bound(&scenarios, &claims, 8, usize::MAX);
-        assert!((bound - 3.0).abs() < 1e-9, "{bound}");
-        assert!(
-            why.contains("exclusive access to the flow service"),
-            "{why}"
-        );
+        let [alone, shared] = [Concurrency::Exclusive, Concurrency::Shared];
+        let claims = [alone, alone, shared].map(|concurrency| room(concurrency, false));
+        let scenarios = [(1.0, 0.0), (1.5, 0.0), (0.5, 0.0)];
+        let exclusive = (3.0, "exclusive access to the flow service");
+        bounded(&scenarios, &claims, (8, usize::MAX), exclusive);
     }
 
     #[test]
     fn phone_numbers_bound_the_duration() {
-        let claims = [room(false, true), room(false, true), room(false, true)];
-        let scenarios = [
-            scenario_time(0, 2.0, 0.0),
-            scenario_time(1, 2.0, 0.0),
-            scenario_time(2, 2.0, 0.0),
-        ];
-        let (bound, why) = bound(&scenarios, &claims, 8, 2);
-        assert!((bound - 3.0).abs() < 1e-9, "{bound}");
-        assert!(why.contains("of which 2"), "{why}");
+        let claims = [(); 3].map(|()| room(Concurrency::Shared, true));
+        bounded(&[(2.0, 0.0); 3], &claims, (8, 2), (3.0, "of which 2"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub use reproduced::{Chain, ReproduceError, findings_of};
 pub use scenario::{Certainty, Shrunk, file_of};
 
 use conformant_base::clock;
+use conformant_base::parallel::{lock, recovered};
 use conformant_engine::derive::deck::Deck;
 use conformant_engine::derive::second_tenant::DISPOSABLE_FLOW;
 use conformant_engine::{Planned, ScenarioRun, Sessions, SetOnDrop, Stop, find_loss, run_scenario};
@@ -27,7 +28,7 @@ use cover::Seen;
 use shrink::Shrink;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 /// Consecutive sequences that do not reach the target before exploration stops.
@@ -197,7 +198,7 @@ impl<'a> Explorer<'a> {
                 scope.spawn(|| self.work(deck, sessions, next, until, &all, interrupted));
             }
         });
-        let whole = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let whole = recovered(all.into_inner());
         let mut explored = Explored {
             sequences: whole.sequences,
             exchanges: whole.exchanges,
@@ -293,8 +294,7 @@ impl<'a> Explorer<'a> {
             let exchanges = outcome.evidence.exchanges.len() as u64;
             self.exchanges.fetch_add(exchanges, Ordering::Relaxed);
         }
-        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.merge(mine);
+        lock(all).merge(mine);
     }
 
     /// Runs and judges a sequence.

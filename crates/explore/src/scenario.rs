@@ -37,20 +37,6 @@ pub enum Certainty {
 }
 
 impl Shrunk {
-    pub(super) fn new(
-        scenario: Scenario,
-        finding: Finding,
-        sequence: u64,
-        certainty: Certainty,
-    ) -> Self {
-        Self {
-            scenario,
-            finding,
-            sequence,
-            certainty,
-        }
-    }
-
     /// Whether it was not reproduced.
     pub fn is_flaky(&self) -> bool {
         matches!(self.certainty, Certainty::Flaky { .. })

@@ -55,9 +55,11 @@ impl<'s> Shrink<'s> {
     /// The shortest failing sequence that was found; the whole one if its first replay does not fail.
     pub(super) fn down(&self) -> Shrunk {
         let found = self.found;
-        let shrunk = |steps, finding, certainty| {
-            let scenario = scenario::scenario(&found.service, &self.name, steps);
-            Shrunk::new(scenario, finding, found.sequence, certainty)
+        let shrunk = |steps, finding, certainty| Shrunk {
+            scenario: scenario::scenario(&found.service, &self.name, steps),
+            finding,
+            sequence: found.sequence,
+            certainty,
         };
         let first = match self.replay(&found.steps) {
             Replay::Fails(finding) => *finding,

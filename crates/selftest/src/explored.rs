@@ -3,6 +3,7 @@
 //! A file records the faults; their number must not fall.
 
 use super::{KnownGaps, Selftest, name};
+use conformant_base::parallel::recovered;
 use conformant_engine::derive::deck::Deck;
 use conformant_engine::sessions::{Offline, ReplayLog};
 use conformant_engine::{Concluded, Planned, conclude};
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Maximum number of sequences for a fault or variation: those that depend on it and on little else.
 const PER_SWITCH_MAX: usize = 1_000;
@@ -183,7 +184,7 @@ impl Selftest<'_> {
             .with_replay_logs(&tracks);
         let concluded = self.sequence(deck, number, &sessions);
         let sighting = [true, false].map(|conforms| first_sighting(concluded.as_ref(), conforms));
-        let tracks = tracks.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tracks = recovered(tracks.into_inner());
         let track = Arc::new(tracks.into_values().next().unwrap_or_default());
         let consulted: BTreeSet<Switch> = track.consulted().collect();
         let is_fault = |switch: &&Switch| matches!(switch, Switch::Fault(_));

@@ -1,6 +1,7 @@
 //! Generated faults: requests and responses of the reference are rewritten, so that it appears to be broken.
 
 use conformant_base::http::{Request, Response};
+use conformant_base::parallel::lock;
 use conformant_engine::Target;
 use conformant_engine::request::recognize;
 use conformant_engine::sessions::Mutate;
@@ -13,7 +14,7 @@ use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::{Operation, Origin, Parameter, ParameterLocation, Rule, Rulebook};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// One generated fault.
 #[derive(Clone, Debug)]
@@ -24,42 +25,37 @@ pub(super) enum Rewrite {
         pointer: String,
         mutation: Change,
     },
-    /// The responses of an operation become errors.
-    Broken { operation: String },
-    /// A parameter does not reach the reference.
-    Ignored {
+    /// An operation behaves in another way, or one of its parameters does.
+    Behavior {
+        how: How,
+        /// As `SERVICE/ID`.
         operation: String,
+        /// Empty if it is about the whole operation.
         parameter: String,
     },
-    /// A missing parameter is added.
-    MadeUp {
-        operation: String,
-        parameter: String,
-    },
+}
+
+/// The wrong behavior of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Its responses become errors.
+    Broken,
+    /// The parameter does not reach the reference.
+    Ignored,
+    /// The parameter is added if it is missing.
+    MadeUp,
     /// A value beyond its bound is accepted.
-    Unbounded {
-        operation: String,
-        parameter: String,
-    },
+    Unbounded,
     /// A valid value of the parameter, at its bound or of its enumeration, is refused.
-    Refused {
-        operation: String,
-        parameter: String,
-    },
+    Refused,
     /// A path without a resource gets the response of an existing one.
-    Anything {
-        operation: String,
-        parameter: String,
-    },
+    Anything,
     /// The response contains another resource.
-    OtherThing {
-        operation: String,
-        parameter: String,
-    },
+    OtherThing,
     /// Credentials are not checked.
-    Unguarded { operation: String },
+    Unguarded,
     /// `meta.key` has a wrong value.
-    OtherKey { operation: String },
+    OtherKey,
 }
 
 impl Rewrite {
@@ -74,38 +70,31 @@ impl Rewrite {
 
     /// Faults of an operation, a parameter, credentials or a list.
     pub(super) fn of_rule(rulebook: &Rulebook, rule: &Rule) -> Vec<Self> {
-        let full = |operation: &str| format!("{}/{operation}", rule.service);
+        let of = |how: How, operation: &str, parameter: &str| Self::Behavior {
+            how,
+            operation: format!("{}/{operation}", rule.service),
+            parameter: parameter.to_owned(),
+        };
         if !matches!(rule.level, Level::Must | Level::Should) {
             return Vec::new();
         }
         match &rule.origin {
-            Origin::Operation { operation } => vec![Self::Broken {
-                operation: full(operation),
-            }],
-            Origin::Credentials { operation } => vec![Self::Unguarded {
-                operation: full(operation),
-            }],
-            Origin::ListKey { operation } => vec![Self::OtherKey {
-                operation: full(operation),
-            }],
+            Origin::Operation { operation } => vec![of(How::Broken, operation, "")],
+            Origin::Credentials { operation } => vec![of(How::Unguarded, operation, "")],
+            Origin::ListKey { operation } => vec![of(How::OtherKey, operation, "")],
             Origin::Parameter {
                 operation,
                 parameter,
             } => {
-                let known = rulebook
-                    .operation(&rule.service, operation)
-                    .and_then(|o| o.parameters.iter().find(|p| p.name == *parameter));
-                let operation = rulebook.operation(&rule.service, operation);
-                match (operation, known) {
-                    (Some(o), Some(p)) if p.names_a_resource(o) => {
-                        vec![Self::Anything {
-                            operation: full(&o.id),
-                            parameter: p.name.clone(),
-                        }]
-                    }
-                    (Some(o), Some(p)) => Self::of_parameter(&full(&o.id), p),
-                    (Some(_) | None, Some(_) | None) => Vec::new(),
-                }
+                let known = rulebook.operation(&rule.service, operation);
+                let found = known.and_then(|o| Some((o, parameter_of(o, parameter)?)));
+                let hows = match found {
+                    Some((o, p)) if p.names_a_resource(o) => vec![How::Anything],
+                    Some((_, p)) => How::of_parameter(p),
+                    None => Vec::new(),
+                };
+                let hows = hows.into_iter();
+                hows.map(|how| of(how, operation, parameter)).collect()
             }
             Origin::Property { .. }
             | Origin::NoOtherFields { .. }
@@ -113,55 +102,6 @@ impl Rewrite {
             | Origin::Written(_)
             | Origin::Either => Vec::new(),
         }
-    }
-
-    fn of_parameter(operation: &str, parameter: &Parameter) -> Vec<Self> {
-        let operation = operation.to_owned();
-        let name = parameter.name.clone();
-        let mut rewrites = Vec::new();
-        let bounded = ["maxLength", "maximum", "minimum", "enum"]
-            .iter()
-            .any(|k| parameter.schema.get(k).is_some());
-        // Missing parts of a multipart body or a query cannot be added without more knowledge.
-        if parameter.required
-            && parameter.place == ParameterLocation::Body
-            && parameter.schema.get("contentMediaType").is_none()
-        {
-            rewrites.push(Self::MadeUp {
-                operation: operation.clone(),
-                parameter: name.clone(),
-            });
-        }
-        if parameter.place == ParameterLocation::Path
-            && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*'))
-        {
-            rewrites.push(Self::OtherThing {
-                operation: operation.clone(),
-                parameter: name.clone(),
-            });
-        }
-        if let Some(echo) = &parameter.echo {
-            let may_differ = !echo.or.is_empty() || echo.compare == Comparison::Limit;
-            if !parameter.required && !may_differ && !echo.at.contains('*') {
-                rewrites.push(Self::Ignored {
-                    operation: operation.clone(),
-                    parameter: name.clone(),
-                });
-            }
-            if bounded && parameter.schema.get("enum").is_none() {
-                rewrites.push(Self::Unbounded {
-                    operation: operation.clone(),
-                    parameter: name.clone(),
-                });
-            }
-        }
-        if !parameter.required || bounded {
-            rewrites.push(Self::Refused {
-                operation,
-                parameter: name,
-            });
-        }
-        rewrites
     }
 
     /// Name of the row.
@@ -172,33 +112,14 @@ impl Rewrite {
                 pointer,
                 mutation,
             } => format!("{kind}{pointer} {}", mutation.word()),
-            Self::Broken { operation } => format!("{operation} answers-with-an-error"),
-            Self::Ignored {
+            Self::Behavior {
+                how,
                 operation,
                 parameter,
-            } => format!("{operation} {parameter} ignored"),
-            Self::MadeUp {
-                operation,
-                parameter,
-            } => format!("{operation} {parameter} not-required"),
-            Self::Unbounded {
-                operation,
-                parameter,
-            } => format!("{operation} {parameter} unbounded"),
-            Self::Refused {
-                operation,
-                parameter,
-            } => format!("{operation} {parameter} refused"),
-            Self::Anything {
-                operation,
-                parameter,
-            } => format!("{operation} {parameter} names-anything"),
-            Self::OtherThing {
-                operation,
-                parameter,
-            } => format!("{operation} {parameter} names-another"),
-            Self::Unguarded { operation } => format!("{operation} unguarded"),
-            Self::OtherKey { operation } => format!("{operation} other-key"),
+            } => match parameter.as_str() {
+                "" => format!("{operation} {}", how.word()),
+                parameter => format!("{operation} {parameter} {}", how.word()),
+            },
         }
     }
 
@@ -211,74 +132,100 @@ impl Rewrite {
     ) -> bool {
         match self {
             Self::Representation { kind, .. } => kinds.contains(kind) || operations.contains(kind),
-            // Page tokens are sent by every walk over a list.
-            Self::Refused {
+            Self::Behavior {
+                how,
                 operation,
                 parameter,
-            } if parameter == "PageToken" => operations.contains(operation),
-            // The derived scenarios of the operation exercise its parameters.
-            Self::Ignored { operation, .. }
-            | Self::MadeUp { operation, .. }
-            | Self::Unbounded { operation, .. }
-            | Self::Refused { operation, .. }
-            | Self::Anything { operation, .. }
-            | Self::Unguarded { operation } => {
-                operations.contains(operation)
-                    && scenario
-                        .strip_prefix(operation.as_str())
-                        .is_some_and(|rest| self.is_case(rest))
+            } => {
+                let case = scenario.strip_prefix(operation.as_str());
+                operations.contains(operation) && how.is_shown_by(case, parameter)
             }
-            Self::OtherThing { operation, .. }
-            | Self::Broken { operation }
-            | Self::OtherKey { operation } => operations.contains(operation),
         }
     }
 
     /// The most suitable scenario, if any.
     pub(super) fn best(&self) -> Option<String> {
-        self.operation()
-            .map(|operation| format!("{operation}/happy"))
-    }
-
-    /// Whether a derived case, such as `/without-to`, tests what this fault breaks.
-    fn is_case(&self, case: &str) -> bool {
-        let slug = |parameter: &str| conformant_rulebook::kebab(parameter);
-        match self {
-            Self::Anything { parameter, .. } => case == format!("/unknown-{}", slug(parameter)),
-            Self::MadeUp { parameter, .. } => case == format!("/without-{}", slug(parameter)),
-            Self::Unbounded { parameter, .. } => {
-                let slug = slug(parameter);
-                case == format!("/{slug}-over-max") || case == format!("/{slug}-under-min")
-            }
-            Self::Ignored { .. } if case == "/happy" || case == "/all-optional" => true,
-            Self::Ignored { parameter, .. } | Self::Refused { parameter, .. } => {
-                let slug = slug(parameter);
-                case.starts_with(&format!("/{slug}="))
-                    || case.starts_with(&format!("/{slug}-at-"))
-                    || case == format!("/optional-{slug}")
-            }
-            Self::Unguarded { .. } => case.starts_with("/credentials"),
-            Self::Representation { .. }
-            | Self::Broken { .. }
-            | Self::OtherThing { .. }
-            | Self::OtherKey { .. } => true,
-        }
-    }
-
-    fn operation(&self) -> Option<&str> {
         match self {
             Self::Representation { .. } => None,
-            Self::Broken { operation }
-            | Self::Ignored { operation, .. }
-            | Self::MadeUp { operation, .. }
-            | Self::Unbounded { operation, .. }
-            | Self::Refused { operation, .. }
-            | Self::Anything { operation, .. }
-            | Self::OtherThing { operation, .. }
-            | Self::Unguarded { operation }
-            | Self::OtherKey { operation } => Some(operation),
+            Self::Behavior { operation, .. } => Some(format!("{operation}/happy")),
         }
     }
+}
+
+impl How {
+    fn of_parameter(parameter: &Parameter) -> Vec<Self> {
+        let mut hows = Vec::new();
+        let bounded = ["maxLength", "maximum", "minimum", "enum"]
+            .iter()
+            .any(|k| parameter.schema.get(k).is_some());
+        // Missing parts of a multipart body or a query cannot be added without more knowledge.
+        if parameter.required
+            && parameter.place == ParameterLocation::Body
+            && parameter.schema.get("contentMediaType").is_none()
+        {
+            hows.push(Self::MadeUp);
+        }
+        if parameter.place == ParameterLocation::Path
+            && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*'))
+        {
+            hows.push(Self::OtherThing);
+        }
+        if let Some(echo) = &parameter.echo {
+            let may_differ = !echo.or.is_empty() || echo.compare == Comparison::Limit;
+            if !parameter.required && !may_differ && !echo.at.contains('*') {
+                hows.push(Self::Ignored);
+            }
+            if bounded && parameter.schema.get("enum").is_none() {
+                hows.push(Self::Unbounded);
+            }
+        }
+        if !parameter.required || bounded {
+            hows.push(Self::Refused);
+        }
+        hows
+    }
+
+    /// Its name in rows.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Broken => "answers-with-an-error",
+            Self::Ignored => "ignored",
+            Self::MadeUp => "not-required",
+            Self::Unbounded => "unbounded",
+            Self::Refused => "refused",
+            Self::Anything => "names-anything",
+            Self::OtherThing => "names-another",
+            Self::Unguarded => "unguarded",
+            Self::OtherKey => "other-key",
+        }
+    }
+
+    /// Whether a scenario that calls the operation tests what this fault breaks; `case` is its name, such as `/without-to`,
+    /// if it is derived from the operation. These exercise its parameters.
+    fn is_shown_by(self, case: Option<&str>, parameter: &str) -> bool {
+        let slug = conformant_rulebook::kebab(parameter);
+        let is = |name: String| case == Some(&name);
+        let begins = |with: String| case.is_some_and(|case| case.starts_with(&with));
+        match self {
+            Self::Broken | Self::OtherThing | Self::OtherKey => true,
+            // Page tokens are sent by every walk over a list.
+            Self::Refused if parameter == "PageToken" => true,
+            Self::Ignored if matches!(case, Some("/happy" | "/all-optional")) => true,
+            Self::Anything => is(format!("/unknown-{slug}")),
+            Self::MadeUp => is(format!("/without-{slug}")),
+            Self::Unbounded => is(format!("/{slug}-over-max")) || is(format!("/{slug}-under-min")),
+            Self::Ignored | Self::Refused => {
+                begins(format!("/{slug}="))
+                    || begins(format!("/{slug}-at-"))
+                    || is(format!("/optional-{slug}"))
+            }
+            Self::Unguarded => begins("/credentials".to_owned()),
+        }
+    }
+}
+
+fn parameter_of<'o>(operation: &'o Operation, name: &str) -> Option<&'o Parameter> {
+    operation.parameters.iter().find(|p| p.name == name)
 }
 
 /// Applies a generated fault to requests and responses.
@@ -306,7 +253,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// The broken operation with the parameters of a request, if it is that operation.
+    /// The operation of a request with its parameters.
     fn recognize(
         &self,
         service: &str,
@@ -314,16 +261,23 @@ impl<'a> Mutator<'a> {
     ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
         let path = request.path().strip_prefix(&format!("/{service}"))?;
         let operations = self.rulebook.services.get(service)?.operations.values();
-        recognize(
-            operations,
-            request,
-            path,
-            &self.targets.get(service)?.values,
-        )
+        let configured = &self.targets.get(service)?.values;
+        recognize(operations, request, path, configured)
     }
 
-    fn is_broken(&self, operation: &Operation) -> bool {
-        self.rewrite.operation() == Some(&format!("{}/{}", operation.service, operation.id))
+    /// The wrong behavior for a request of this operation, with the name of its parameter.
+    fn behavior(&self, operation: &Operation) -> Option<(How, &'a str)> {
+        match self.rewrite {
+            Rewrite::Behavior {
+                how,
+                operation: broken,
+                parameter,
+            } => {
+                let is_broken = *broken == format!("{}/{}", operation.service, operation.id);
+                is_broken.then_some((*how, parameter.as_str()))
+            }
+            Rewrite::Representation { .. } => None,
+        }
     }
 }
 
@@ -332,28 +286,23 @@ impl Mutate for Mutator<'_> {
         let Some((operation, sent)) = self.recognize(service, request) else {
             return;
         };
-        if !self.is_broken(operation) {
+        let Some((how, name)) = self.behavior(operation) else {
             return;
-        }
-        match self.rewrite {
-            Rewrite::Ignored { parameter, .. } => edit(operation, request, parameter, None),
-            Rewrite::MadeUp { parameter, .. } if !sent.contains_key(parameter) => {
-                let known = operation.parameters.iter().find(|p| p.name == *parameter);
+        };
+        let known = parameter_of(operation, name);
+        match how {
+            How::Ignored => edit(operation, request, name, None),
+            How::MadeUp if !sent.contains_key(name) => {
                 let value = known.map(made_up).unwrap_or_default();
-                edit(operation, request, parameter, Some(&value));
+                edit(operation, request, name, Some(&value));
             }
-            Rewrite::Unbounded { parameter, .. } => {
-                let known = operation.parameters.iter().find(|p| p.name == *parameter);
-                if let (Some(known), Some(value)) = (known, sent.get(parameter)) {
-                    edit(
-                        operation,
-                        request,
-                        parameter,
-                        Some(&within_bounds(known, value)),
-                    );
+            How::Unbounded => {
+                if let (Some(known), Some(value)) = (known, sent.get(name)) {
+                    let value = within_bounds(known, value);
+                    edit(operation, request, name, Some(&value));
                 }
             }
-            Rewrite::Unguarded { .. } => {
+            How::Unguarded => {
                 let value = encode::basic(account::API_KEY, account::API_SECRET)
                     .expect("the reference's user name has no colon");
                 request.headers.set("Authorization", value);
@@ -361,13 +310,12 @@ impl Mutate for Mutator<'_> {
                     .headers
                     .set(application::API_KEY_HEADER, application::API_KEY);
             }
-            Rewrite::MadeUp { .. }
-            | Rewrite::Representation { .. }
-            | Rewrite::Broken { .. }
-            | Rewrite::Refused { .. }
-            | Rewrite::Anything { .. }
-            | Rewrite::OtherThing { .. }
-            | Rewrite::OtherKey { .. } => {}
+            How::MadeUp
+            | How::Broken
+            | How::Refused
+            | How::Anything
+            | How::OtherThing
+            | How::OtherKey => {}
         }
     }
 
@@ -388,53 +336,35 @@ impl Mutate for Mutator<'_> {
             }
             return;
         }
-        if !self.is_broken(operation) {
+        let Some((how, name)) = self.behavior(operation) else {
             return;
-        }
-        match self.rewrite {
-            Rewrite::Broken { .. } => *response = Response::new(500, "text/plain", "broken"),
-            Rewrite::Refused { parameter, .. } if sent.contains_key(parameter) => {
+        };
+        let echo = parameter_of(operation, name).and_then(|p| p.echo.as_ref());
+        match how {
+            How::Broken => *response = Response::new(500, "text/plain", "broken"),
+            How::Refused if sent.contains_key(name) => {
                 *response = Response::new(400, "text/plain", "refused");
             }
-            Rewrite::Unbounded { parameter, .. } => {
-                let known = operation.parameters.iter().find(|p| p.name == *parameter);
-                let echo = known.and_then(|p| p.echo.as_ref());
-                if let (Some(echo), Some(value)) = (echo, sent.get(parameter)) {
-                    rewrite_json(response, |document| {
-                        if let Some(slot) = document.pointer_mut(&echo.at) {
-                            *slot = typed_as(slot, value);
-                        }
-                    });
+            How::Unbounded => {
+                if let (Some(echo), Some(value)) = (echo, sent.get(name)) {
+                    replace(response, &echo.at, |slot| typed_as(slot, value));
                 }
             }
-            Rewrite::OtherThing { parameter, .. } => {
-                let known = operation.parameters.iter().find(|p| p.name == *parameter);
-                if let Some(echo) = known.and_then(|p| p.echo.as_ref()) {
-                    rewrite_json(response, |document| {
-                        if let Some(slot) = document.pointer_mut(&echo.at) {
-                            *slot = another(slot);
-                        }
-                    });
+            How::OtherThing => {
+                if let Some(echo) = echo {
+                    replace(response, &echo.at, another);
                 }
             }
-            Rewrite::Anything { .. } => {
-                let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+            How::Anything => {
+                let mut accepted = lock(&self.accepted);
                 if response.is_success() {
                     *accepted = Some(response.clone());
                 } else if let Some(earlier) = &*accepted {
                     *response = earlier.clone();
                 }
             }
-            Rewrite::OtherKey { .. } => rewrite_json(response, |document| {
-                if let Some(slot) = document.pointer_mut("/meta/key") {
-                    *slot = Value::from("something_else");
-                }
-            }),
-            Rewrite::Refused { .. }
-            | Rewrite::Representation { .. }
-            | Rewrite::Ignored { .. }
-            | Rewrite::MadeUp { .. }
-            | Rewrite::Unguarded { .. } => {}
+            How::OtherKey => replace(response, "/meta/key", |_| Value::from("something_else")),
+            How::Refused | How::Ignored | How::MadeUp | How::Unguarded => {}
         }
     }
 
@@ -479,6 +409,15 @@ fn rewrite_json(response: &mut Response, change: impl FnOnce(&mut Value)) {
         change(&mut document);
         response.body = [mark, document.to_string().as_bytes()].concat();
     }
+}
+
+/// Replaces the value at a pointer, if there is one.
+fn replace(response: &mut Response, at: &str, change: impl FnOnce(&Value) -> Value) {
+    rewrite_json(response, |document| {
+        if let Some(slot) = document.pointer_mut(at) {
+            *slot = change(slot);
+        }
+    });
 }
 
 /// A body with a byte order mark, which one of the faults adds.

@@ -5,6 +5,7 @@
 use super::enough::Due;
 use super::matrix::Row;
 use super::{Selftest, complaint};
+use conformant_base::parallel::lock;
 use conformant_base::parallel::parallel_map;
 use conformant_engine::sessions::{Offline, ReplayLog};
 use conformant_engine::{Concluded, Planned, RecordedRun, Sessions};
@@ -13,7 +14,7 @@ use conformant_record::{Level, Proof, Verdict};
 use conformant_reference::Switch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Number of scenarios after which faults that have been caught are no longer tried. It does not depend on the number of
 /// jobs, so that the result does not either.
@@ -153,7 +154,7 @@ impl Selftest<'_> {
         let mut all = Vec::new();
         let run = |index: usize, due: &Due<'_>| {
             let track = || {
-                let mut tracks = tracks.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tracks = lock(&tracks);
                 tracks.remove(&planned[index].scenario.id)
             };
             self.scene(planned, index, &sessions, due, prover.as_ref(), track)
@@ -242,8 +243,7 @@ impl Selftest<'_> {
         planned: &[Planned<'_>],
         sessions: &Offline<'_>,
     ) -> Concluded {
-        let recorded = clean.recorded.lock();
-        let recorded = recorded.unwrap_or_else(PoisonError::into_inner);
+        let recorded = lock(&clean.recorded);
         self.run_again(&recorded, &planned[clean.index], sessions)
     }
 

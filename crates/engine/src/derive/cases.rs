@@ -58,6 +58,15 @@ pub(super) struct Cases<'a> {
     scenarios: Vec<Scenario>,
 }
 
+/// A call of an operation of the service, like `call` otherwise.
+pub(super) fn calling(operation: &Operation, with: Map<String, Value>, call: Call) -> Step {
+    Step::from(Call {
+        call: operation.id.clone(),
+        with,
+        ..call
+    })
+}
+
 impl<'a> Cases<'a> {
     /// No cases yet.
     pub(super) fn new(
@@ -145,20 +154,12 @@ impl<'a> Cases<'a> {
                 all.extend(values.first().map(|value| (other.clone(), value.clone())));
             }
         }
-        Step::from(Call {
-            call: self.operation.id.clone(),
-            with: all,
-            ..call
-        })
+        calling(self.operation, all, call)
     }
 
     /// A call of any operation of the service without expectations.
     pub(super) fn look(operation: &Operation, with: Map<String, Value>) -> Step {
-        Step::from(Call {
-            call: operation.id.clone(),
-            with,
-            ..either()
-        })
+        calling(operation, with, either())
     }
 
     /// A read of an operation with the path parameters in `with`.
@@ -168,12 +169,8 @@ impl<'a> Cases<'a> {
 
     /// A walk over a list with the path parameters in `with`.
     pub(super) fn walk(list: &Operation, with: &Map<String, Value>) -> Step {
-        Step::from(Call {
-            call: list.id.clone(),
-            with: Self::path_of(list, with),
-            walk: true,
-            ..either()
-        })
+        let walk = true;
+        calling(list, Self::path_of(list, with), Call { walk, ..either() })
     }
 
     /// The read of the same path with the path parameters in `with`, if there is one.
@@ -264,11 +261,7 @@ impl<'a> Cases<'a> {
                 true => accepted(&format!("{}/{}", operation.service, operation.id)),
                 false => either(),
             };
-            steps.push(Step::from(Call {
-                call: operation.id.clone(),
-                with,
-                ..fetch
-            }));
+            steps.push(calling(operation, with, fetch));
         }
         steps.extend(self.look_here(with));
         steps

@@ -1,7 +1,7 @@
 //! Missing, wrong and slightly changed credentials: on the operation, on further pages of its list and on the
 //! addresses in its answer.
 
-use super::cases::{Cases, accepted, captured, only, refused};
+use super::cases::{Cases, accepted, calling, captured, only, refused};
 use conformant_rulebook::Kind;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
@@ -58,11 +58,8 @@ fn refused_and_not_done(cases: &mut Cases<'_>, case: &str, what: &str, refused: 
     let mut steps = Vec::new();
     match cases.reader() {
         Some(fetch) if is_change => {
-            let look = Step::from(Call {
-                call: fetch.id.clone(),
-                with: Cases::path_of(fetch, &happy.with),
-                ..accepted(&format!("{}/{}", fetch.service, fetch.id))
-            });
+            let accepted = accepted(&format!("{}/{}", fetch.service, fetch.id));
+            let look = calling(fetch, Cases::path_of(fetch, &happy.with), accepted);
             let change = cases.call(refused.clone(), &cases.optional());
             steps.extend([look.clone(), change, look]);
         }

@@ -1,6 +1,8 @@
 //! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
-use super::cases::{Cases, accepted, captured, either, needs_nothing, only, rename_all, unique};
+use super::cases::{
+    Cases, accepted, calling, captured, either, needs_nothing, only, rename_all, unique,
+};
 use super::credentials::follow;
 use super::repeated_reads::{a_while, settled};
 use conformant_rulebook::step::{Call, Get, Step};
@@ -215,11 +217,7 @@ impl Cases<'_> {
                 _ => number(value),
             }
         }
-        vec![repeat(Step::from(Call {
-            call: maker.id.clone(),
-            with,
-            ..Call::default()
-        }))]
+        vec![repeat(calling(maker, with, Call::default()))]
     }
 }
 

@@ -3,7 +3,7 @@
 //! The set-up creates the same resources with its credentials, if requests alone create them. So credentials that the target
 //! rejects stop the scenario before anything is concluded. Otherwise a harmless request shows that it accepts them.
 
-use super::cases::{Cases, accepted, captured, either, rename_all, unique};
+use super::cases::{Cases, accepted, calling, captured, either, rename_all, unique};
 use super::credentials::{has_url, links_of};
 use super::second_tenant::SecondTenant;
 use conformant_rulebook::scenario::Credentials;
@@ -97,11 +97,8 @@ fn follow(url: &str) -> Step {
 /// A read of the same path with the configured credentials.
 fn look(cases: &Cases<'_>, call: &Call) -> Option<Step> {
     let reader = cases.reader()?;
-    Some(Step::from(Call {
-        call: reader.id.clone(),
-        with: Cases::path_of(reader, &cases.happy.with),
-        ..call.clone()
-    }))
+    let with = Cases::path_of(reader, &cases.happy.with);
+    Some(calling(reader, with, call.clone()))
 }
 
 /// Requests of the other account that its own credentials must be accepted for.

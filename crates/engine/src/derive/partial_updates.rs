@@ -2,7 +2,7 @@
 //! between.
 
 use super::boundary::is_sid;
-use super::cases::{Cases, either, needs_nothing, only, rename_all, unique};
+use super::cases::{Cases, calling, either, needs_nothing, only, rename_all, unique};
 use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
@@ -116,12 +116,15 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
     with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
     let mut with = rename_all(&with, &unique(|word| format!("whole-{word}")));
     with.extend(Cases::path_of(maker, &cases.happy.with));
-    let step = Step::from(Call {
-        call: maker.id.clone(),
-        capture: Some(name.to_owned()),
+    let capture = Some(name.to_owned());
+    let step = calling(
+        maker,
         with,
-        ..either()
-    });
+        Call {
+            capture,
+            ..either()
+        },
+    );
     let mut own = cases.happy.with.clone();
     let key = cases.key_of(maker).unwrap_or_else(|| "/sid".to_owned());
     own.insert(last, json!(format!("${{{name}{}}}", key.replace('/', "."))));

@@ -6,7 +6,7 @@
 //!   that identify nothing.
 
 use super::boundary::{OF_SIDS, is_sid, reads_a_sid};
-use super::cases::{Cases, either, only, refused, rename, rename_all, unique};
+use super::cases::{Cases, calling, either, only, refused, rename, rename_all, unique};
 use super::credentials::{follow, has_url};
 use super::repeated_reads::wait;
 use super::second_tenant::{SecondTenant, expand};
@@ -476,11 +476,7 @@ impl<'a> RandomSequence<'a> {
                 if let Some(wrong_path) = Self::wrong_path(cases, &with, draw) {
                     // Adds a valid request, so that the rejection is significant. It is a set-up: if the target rejects
                     // it, such as after a deletion, the sequence ends without a finding.
-                    let valid = Step::from(Call {
-                        call: cases.operation.id.clone(),
-                        with: with.clone(),
-                        ..Call::default()
-                    });
+                    let valid = calling(cases.operation, with.clone(), Call::default());
                     self.steps.push(valid.of_setup());
                     (call, with) = wrong_path;
                 }

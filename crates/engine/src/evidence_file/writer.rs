@@ -3,6 +3,7 @@
 use super::format::{EvidenceRecord, Head, Line, Tail};
 use super::secrets::redacted;
 use crate::RunEnd;
+use conformant_base::parallel::lock;
 use conformant_base::redact::Redactor;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Writes scenarios in the plan's order, whatever the order they end in.
 pub struct EvidenceWriter {
@@ -40,7 +41,7 @@ impl EvidenceWriter {
             state: Mutex::new(state),
         };
         let packed = writer.packed(head, None);
-        writer.state().write(packed);
+        lock(&writer.state).write(packed);
         Arc::new(writer)
     }
 
@@ -53,7 +54,7 @@ impl EvidenceWriter {
             .pointer("/auth/application/api_key");
         let key = application.and_then(Value::as_str).map(str::to_owned);
         let packed = self.packed(&Line::Scenario(Box::new(record)), key.as_deref());
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         match packed {
             Ok(packed) => state.early.insert(index, packed),
             failed @ Err(_) => {
@@ -66,7 +67,7 @@ impl EvidenceWriter {
 
     /// Notes that the scenario left no evidence.
     pub(crate) fn skip(&self, index: usize) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.early.insert(index, Vec::new());
         state.settle(false);
     }
@@ -76,7 +77,7 @@ impl EvidenceWriter {
     /// # Errors
     /// The first error that occurred while writing.
     pub fn end(&self, complete: bool, ended: &RunEnd) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.settle(true);
         let tail = Tail {
             stories: state.scenarios,
@@ -89,10 +90,6 @@ impl EvidenceWriter {
             Some(failure) => Err(failure),
             None => state.file.flush(),
         }
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn packed(&self, line: &impl Serialize, key: Option<&str>) -> io::Result<Vec<u8>> {

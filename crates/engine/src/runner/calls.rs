@@ -299,7 +299,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Called, Stop> {
         let answer = self.session.send(&exchange.service, &exchange.request);
         let unreachable = answer.as_ref().err().filter(|f| f.cause.is_unreachable());
-        let unreachable = unreachable.map(|f| format!("{}: {}", f.cause, f.detail));
+        let unreachable = unreachable.map(ToString::to_string);
         let called = self.received(exchange, answer, operation);
         match unreachable {
             Some(why) => Err(Stop::Unreachable(why)),
@@ -382,11 +382,9 @@ impl<'a> Runner<'a> {
         if self.body_bytes <= EVIDENCE_BYTES_MAX {
             return Ok(response);
         }
-        Err(SendFault {
-            cause: Cause::EvidenceOverLimit(EVIDENCE_BYTES_MAX as u64),
-            detail: "the answers of this scenario are larger in all".to_owned(),
-            partial: None,
-        })
+        let cause = Cause::EvidenceOverLimit(EVIDENCE_BYTES_MAX as u64);
+        let why = "the answers of this scenario are larger in all";
+        Err(SendFault::new(cause, why))
     }
 
     pub(super) fn poll(

@@ -128,7 +128,7 @@ impl<'a> Runner<'a> {
                 )
             }
             Err(fault) => {
-                let why = format!("{}: {}", fault.cause, fault.detail);
+                let why = fault.to_string();
                 exchange.outcome = Outcome::Fault {
                     cause: fault.cause,
                     detail: fault.detail,
@@ -188,19 +188,15 @@ impl<'a> Runner<'a> {
             let Some(location) = response.headers.get("Location").filter(|_| is_redirect) else {
                 return Ok(response);
             };
-            at = destination(target, &at, location).map_err(|why| SendFault {
-                cause: Cause::Redirect,
-                detail: format!("{}: {why}", conformant_base::text::excerpt(location, 200)),
-                partial: None,
+            at = destination(target, &at, location).map_err(|why| {
+                let location = conformant_base::text::excerpt(location, 200);
+                SendFault::new(Cause::Redirect, format!("{location}: {why}"))
             })?;
             let (Destination::Home(path) | Destination::Content(_, path)) = &at;
             asked = Request::new("GET", path.as_str());
         }
-        Err(SendFault {
-            cause: Cause::Redirect,
-            detail: format!("{HOPS_MAX} redirects, and no end"),
-            partial: None,
-        })
+        let why = format!("{HOPS_MAX} redirects, and no end");
+        Err(SendFault::new(Cause::Redirect, why))
     }
 }
 

@@ -124,7 +124,7 @@ impl<'a> Runner<'a> {
                 }
                 Err(fault) => fault,
             };
-            let why = format!("{}: {}", fault.cause, fault.detail);
+            let why = fault.to_string();
             if self.is_interrupted() {
                 return Err(Stop::Interrupted);
             }

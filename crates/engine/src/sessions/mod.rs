@@ -10,6 +10,7 @@ pub use live::{Live, LiveError, LiveOptions};
 pub use offline::{Mutate, Network, ORIGIN, Offline};
 pub use replay::{KnownOutcomes, Replay, ReplayLog};
 
+use conformant_base::text;
 use sha2::{Digest, Sha256};
 
 /// Seed of the identifiers of an offline instance.
@@ -19,9 +20,5 @@ pub fn instance_seed(seed: u64, scenario: &str) -> u64 {
 
 /// A short name derived from a scenario's id, for use in a path.
 fn short_name(scenario: &str) -> String {
-    Sha256::digest(scenario.as_bytes())
-        .iter()
-        .take(12)
-        .map(|b| format!("{b:02x}"))
-        .collect()
+    text::hex(Sha256::digest(scenario).into_iter().take(12))
 }

@@ -11,6 +11,7 @@ use crate::settings::{Settings, Target};
 use crate::{Planned, Sessions};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
+use conformant_base::parallel::lock;
 use conformant_net::server::{self, Deliver, Outcome, Server, World, WorldClock};
 use conformant_net::transport::{BaseUrl, Client, Departure, Limits, Sink};
 use conformant_record::REFERENCE;
@@ -20,7 +21,7 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Origin of links. Never contacted, and equal in process and over TCP, so that records contain no port.
@@ -207,10 +208,10 @@ impl Offline<'_> {
         let sinks = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
         match &self.network {
             None => sinks,
-            Some(network) => Arc::new(NetworkDelivery {
-                network: Arc::clone(network),
-                sinks,
-            }),
+            Some(network) => {
+                let network = Arc::clone(network);
+                Arc::new(move |callback: &Callback| network.deliver(callback, &sinks))
+            }
         }
     }
 
@@ -294,7 +295,7 @@ impl OfflineSession<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, SendFault> {
         if let Transport::Tcp { client, base, .. } = &self.transport {
             let answer = client.send(base, request, client.limits().timeout);
-            return answer.map_err(|fault| SendFault::from(&fault));
+            return answer.map_err(SendFault::from);
         }
         let mut responses = self.exchange_all(std::slice::from_ref(request))?;
         responses.pop().expect("one answer to one request")
@@ -327,13 +328,9 @@ impl OfflineSession<'_> {
                     .collect();
                 let timeout = client.limits().timeout;
                 let arrived =
-                    client.send_concurrently(&client.share(), &departures, timeout, || {});
-                let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
-                let responses = arrived.into_iter().map(|one| match one.answer {
-                    Ok(answer) => Ok(answer.response),
-                    Err(fault) => Err(SendFault::from(&fault)),
-                });
-                return Ok(responses.collect());
+                    client.send_concurrently(&client.share(), &departures, timeout, || {})?;
+                let answers = arrived.into_iter().map(|one| one.answer);
+                return Ok(answers.map(|answer| Ok(answer?.response)).collect());
             }
         };
         Ok(responses.into_iter().map(Ok).collect())
@@ -439,25 +436,13 @@ impl Drop for OfflineSession<'_> {
         match &self.transport {
             Transport::InProcess(_) | Transport::ReplayedInstance(_) => {}
             Transport::Tracked { log, logs, .. } => {
-                let mut all = logs.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut all = lock(logs);
                 all.insert(self.scenario.clone(), log.take());
             }
             Transport::Tcp { server, .. } => {
                 server.drop_world(&self.name);
             }
         }
-    }
-}
-
-/// Delivers callbacks over a network.
-struct NetworkDelivery {
-    network: Arc<dyn Network>,
-    sinks: Arc<dyn Deliver>,
-}
-
-impl Deliver for NetworkDelivery {
-    fn deliver(&self, callback: &Callback) -> Outcome {
-        self.network.deliver(callback, &self.sinks)
     }
 }
 
@@ -470,18 +455,12 @@ struct Sinks {
 impl Sinks {
     fn open(&self, world: &str) -> Arc<Sink> {
         let sink = Arc::new(Sink::new(format!("{SINK_ORIGIN}/{world}")));
-        self.lock().insert(world.to_owned(), Arc::clone(&sink));
+        lock(&self.by_instance).insert(world.to_owned(), Arc::clone(&sink));
         sink
     }
 
     fn close(&self, world: &str) {
-        self.lock().remove(world);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Sink>>> {
-        self.by_instance
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.by_instance).remove(world);
     }
 }
 
@@ -494,7 +473,7 @@ impl Deliver for Sinks {
         let world = behind
             .and_then(|path| path.split('/').next())
             .unwrap_or_default();
-        let sink = self.lock().get(world).cloned();
+        let sink = lock(&self.by_instance).get(world).cloned();
         let Some((sink, name)) =
             sink.and_then(|sink| sink.name_at(&callback.url).map(|n| (sink, n)))
         else {
@@ -517,6 +496,6 @@ fn control_request(name: &str, arguments: &Value) -> Request {
 }
 
 fn hook_result(answer: Result<Response, SendFault>) -> Result<Value, HookFault> {
-    let answer = answer.map_err(|f| HookFault::Failed(format!("{}: {}", f.cause, f.detail)))?;
+    let answer = answer.map_err(|fault| HookFault::Failed(fault.to_string()))?;
     super::hooks::result(&answer)
 }

@@ -6,10 +6,11 @@
 
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
+use conformant_base::parallel::lock;
 use conformant_net::server::{Deliver, Outcome, World, WorldClock};
 use conformant_reference::{Callback, Settings, Switch};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The log of one scenario, in order.
@@ -395,22 +396,14 @@ impl DeliveryRecorder {
 
     /// The deliveries since the last call.
     pub(super) fn take(&self) -> Vec<(Callback, Outcome)> {
-        std::mem::take(
-            &mut *self
-                .deliveries
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        std::mem::take(&mut lock(&self.deliveries))
     }
 }
 
 impl Deliver for DeliveryRecorder {
     fn deliver(&self, callback: &Callback) -> Outcome {
         let outcome = self.onward.deliver(callback);
-        let mut deliveries = self
-            .deliveries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut deliveries = lock(&self.deliveries);
         deliveries.push((callback.clone(), outcome));
         outcome
     }
@@ -440,7 +433,7 @@ impl LoggedReceiver {
     }
 
     fn expect(&self, entry: usize) {
-        *self.received() = ReceivedCount {
+        *lock(&self.received) = ReceivedCount {
             entry,
             ..ReceivedCount::default()
         };
@@ -448,7 +441,7 @@ impl LoggedReceiver {
 
     /// Whether all logged callbacks of the entry were received, and no others.
     fn received_all(&self) -> bool {
-        let received = self.received();
+        let received = lock(&self.received);
         !received.differs && received.count == self.delivered(received.entry).len()
     }
 
@@ -458,15 +451,11 @@ impl LoggedReceiver {
             Some(Action::Waited(_)) | None => &[],
         }
     }
-
-    fn received(&self) -> MutexGuard<'_, ReceivedCount> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Deliver for LoggedReceiver {
     fn deliver(&self, callback: &Callback) -> Outcome {
-        let mut received = self.received();
+        let mut received = lock(&self.received);
         let known = self.delivered(received.entry).get(received.count);
         received.count += 1;
         match known {

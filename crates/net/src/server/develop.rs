@@ -3,6 +3,7 @@
 //! `script` matches requests; `relay` interrupts connections.
 
 use super::page::PageSettings;
+use super::refusal;
 use super::script::{self, Script};
 use super::seeds::{Seed, SeedError, Seeds, Step};
 use super::world::{PendingCallback, REFERENCE, World};
@@ -172,8 +173,7 @@ impl World {
     fn export(&self) -> Response {
         let state = self.state();
         if state.begun_with.len() + state.since.len() >= InitialState::KEPT_MAX {
-            let error = "too many changes to export";
-            return Response::json(409, &json!({ "error": error }));
+            return refusal(409, "too many changes to export");
         }
         let steps = state.begun_with.iter().chain(&state.since).cloned();
         let seed = Seed {
@@ -185,13 +185,12 @@ impl World {
 
     /// Replaces the current state.
     fn import(&self, request: &Request) -> Response {
-        let refused = |error: String| Response::json(422, &json!({ "error": error }));
         let Ok(text) = std::str::from_utf8(&request.body) else {
-            return refused("seed data must be UTF-8 lines of JSON".to_owned());
+            return refusal(422, "seed data must be UTF-8 lines of JSON");
         };
         let seeds = match Seeds::read(text) {
             Ok(seeds) => seeds,
-            Err(error) => return refused(error.to_string()),
+            Err(error) => return refusal(422, &error.to_string()),
         };
         let seed = seeds.for_world("").cloned().unwrap_or_default();
         let mut state = self.state();
@@ -208,14 +207,14 @@ impl World {
         let added = script::read(&request.body).and_then(|all| self.state().script.add(all));
         match added {
             Ok(names) => Response::json(200, &json!({ "names": names })),
-            Err(error) => Response::json(422, &json!({ "error": error.to_string() })),
+            Err(error) => refusal(422, &error.to_string()),
         }
     }
 
     fn remove_script(&self, name: Option<&str>) -> Response {
         let removed = self.state().script.remove(name);
         if removed == 0 && name.is_some() {
-            return super::refusal(404, "no scripted response of that name");
+            return refusal(404, "no scripted response of that name");
         }
         Response::json(200, &json!({ "removed": removed }))
     }
@@ -244,7 +243,7 @@ impl World {
                     "expected the id of one existing `fault` or `variant`, found {}",
                     fault.or(variant).unwrap_or("nothing")
                 );
-                return Response::json(422, &json!({ "error": error }));
+                return refusal(422, &error);
             }
         }
         let (faults, variants) = (faults.clone(), variants.clone());

@@ -4,9 +4,10 @@
 //! delays no other. The sandbox decides about retries.
 
 use super::world::{PendingCallback, World};
+use conformant_base::parallel::lock;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Pending callbacks by receiver.
 #[derive(Clone, Default)]
@@ -35,11 +36,11 @@ impl Dispatcher {
     /// Stops deliveries; attempts in progress finish.
     pub(super) fn close(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
-        self.lanes().clear();
+        lock(&self.0.lanes).clear();
     }
 
     fn enqueue(&self, world: Arc<World>, callback: PendingCallback) {
-        let mut lanes = self.lanes();
+        let mut lanes = lock(&self.0.lanes);
         if self.0.closed.load(Ordering::SeqCst) {
             return;
         }
@@ -64,15 +65,11 @@ impl Dispatcher {
     }
 
     fn next(&self, name: &str) -> Option<(Arc<World>, PendingCallback)> {
-        let mut lanes = self.lanes();
+        let mut lanes = lock(&self.0.lanes);
         let next = lanes.get_mut(name).and_then(VecDeque::pop_front);
         if next.is_none() {
             lanes.remove(name);
         }
         next
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, Queues> {
-        self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,11 +5,12 @@
 use super::world::Outcome;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Headers, Request, Response};
+use conformant_base::parallel::{lock, recovered};
 use conformant_base::redact::Redactor;
 use conformant_reference::Callback;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Entries kept.
@@ -119,7 +120,7 @@ impl EventLog {
     fn write(&self, world: &str, at: Timestamp, show: impl FnOnce(&Redactor) -> Value) {
         let mut shown = show(&self.redactor);
         shown["at"] = json!(clock::iso_seconds(at));
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = lock(&self.pages);
         pages.written += 1;
         let number = pages.written;
         shown["number"] = json!(number);
@@ -144,9 +145,9 @@ impl EventLog {
         within: Duration,
     ) -> Option<(u64, Vec<Value>)> {
         let has_news = |pages: &mut LogState| pages.written <= number && !pages.closed;
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = lock(&self.pages);
         let waited = self.written.wait_timeout_while(pages, within, has_news);
-        let (pages, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (pages, _) = recovered(waited);
         if pages.closed {
             return None;
         }
@@ -158,7 +159,7 @@ impl EventLog {
 
     /// Wakes all waiting readers.
     pub(super) fn close(&self) {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = lock(&self.pages);
         pages.closed = true;
         drop(pages);
         self.written.notify_all();

@@ -8,8 +8,8 @@ use super::develop::Answered;
 use super::gate::is_control;
 use super::world::World;
 use conformant_base::http::{Request, Response};
+use conformant_base::parallel::lock;
 use sha2::{Digest, Sha256};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl World {
             (state.reference.is_serial(), state.reference.can_race())
         };
         if is_serial && can_contend {
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = lock(&self.turn);
             let answered = self.answer(request);
             pause(WINDOW);
             return answered;
@@ -135,18 +135,10 @@ fn order(seed: u64, turn: &str, requests: &[Request]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::{Deliver, Outcome, WorldClock};
+    use crate::server::{Outcome, WorldClock};
     use conformant_reference::{Callback, Fault, Settings, Variant};
     use std::collections::BTreeSet;
     use std::sync::Arc;
-
-    struct Nowhere;
-
-    impl Deliver for Nowhere {
-        fn deliver(&self, _: &Callback) -> Outcome {
-            Outcome::Unreachable
-        }
-    }
 
     fn world(faults: &[Fault], variants: &[Variant], seed: u64) -> World {
         let settings = Settings {
@@ -155,7 +147,8 @@ mod tests {
             variants: variants.iter().copied().collect(),
             ..Settings::default()
         };
-        World::new(settings, WorldClock::stands_still(), Arc::new(Nowhere))
+        let nowhere = |_: &Callback| Outcome::Unreachable;
+        World::new(settings, WorldClock::stands_still(), Arc::new(nowhere))
     }
 
     fn requests(name: &str) -> Vec<Request> {

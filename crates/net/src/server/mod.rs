@@ -36,13 +36,14 @@ use self::relay::Relay;
 use self::script::Script;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, Response};
+use conformant_base::parallel::lock;
 use conformant_reference::{Fault, Variant};
 use httpmock::{HttpMockRequest, HttpMockResponse, MockServer};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Requests that a server with a port handles at the same time: as many as a race sends.
@@ -295,9 +296,8 @@ pub fn world_seed(seed: u64, name: &str) -> u64 {
         .chain_update(seed.to_be_bytes())
         .chain_update(name)
         .finalize();
-    digest[..8]
-        .iter()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    let first = digest.first_chunk().copied();
+    first.map_or(0, u64::from_be_bytes)
 }
 
 /// Why a sandbox cannot be created.
@@ -358,7 +358,7 @@ impl Worlds {
 
     /// Names of the existing sandboxes; the default one has an empty name.
     fn names(&self) -> Vec<String> {
-        let worlds = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let worlds = lock(&self.by_name);
         worlds
             .keys()
             .filter(|name| !name.is_empty())
@@ -410,12 +410,9 @@ impl Worlds {
         if request.body.len() > Self::BODY_BYTES_MAX {
             return refusal(413, "the body is too large").into();
         }
-        let page = self
-            .settings
-            .page
-            .as_ref()
-            .and_then(|_| page::page(&request, self.settings.scheme()));
-        if let Some(page) = page {
+        if self.settings.page.is_some()
+            && let Some(page) = page::page(&request, self.settings.scheme())
+        {
             return page.into();
         }
         let Some(rest) = request.target.strip_prefix("/_world/") else {
@@ -424,11 +421,8 @@ impl Worlds {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (name, target) = rest.split_at(end);
         if !is_name(name) {
-            return refusal(
-                404,
-                "invalid name: expected 1 to 64 letters, digits, `-`, `_`, `.`",
-            )
-            .into();
+            let why = "invalid name: expected 1 to 64 letters, digits, `-`, `_`, `.`";
+            return refusal(404, why).into();
         }
         if target.is_empty() && request.method == "DELETE" {
             if let Some(refusal) = self.gate.refuses(&request) {
@@ -457,11 +451,8 @@ impl Worlds {
         let world = match self.world(name) {
             Ok(world) => world,
             Err(NoWorld::TooMany) => {
-                return refusal(
-                    503,
-                    "too many sandboxes: delete one with DELETE /_world/NAME",
-                )
-                .into();
+                let why = "too many sandboxes: delete one with DELETE /_world/NAME";
+                return refusal(503, why).into();
             }
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
@@ -497,7 +488,7 @@ impl Worlds {
     }
 
     fn world(&self, name: &str) -> Result<Arc<World>, NoWorld> {
-        let mut worlds = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut worlds = lock(&self.by_name);
         if let Some(world) = worlds.get(name) {
             return Ok(Arc::clone(world));
         }
@@ -549,7 +540,7 @@ impl Worlds {
     }
 
     fn forget(&self, name: &str) -> bool {
-        let mut worlds = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut worlds = lock(&self.by_name);
         worlds.remove(name).is_some()
     }
 }

@@ -6,6 +6,7 @@
 
 use super::develop::{Answered, Wire};
 use super::event_log::{EventLog, LogWriter};
+use super::refusal;
 use super::world::World;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -133,14 +134,13 @@ impl World {
 
     /// `{"custom_user_id": TEXT}`: creates a QR code and announces it to the service.
     fn offer(&self, people: &PageSettings, request: &Request) -> Answered {
-        let refused = |error: String| Response::json(422, &json!({ "error": error })).into();
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let Some(id) = arguments.get("custom_user_id").and_then(Value::as_str) else {
-            return refused("argument `custom_user_id` (string) is required".to_owned());
+            return refusal(422, "argument `custom_user_id` (string) is required").into();
         };
         let qr = match (people.offer)(id, self.now()) {
             Ok(qr) => qr,
-            Err(why) => return refused(why.to_string()),
+            Err(why) => return refusal(422, &why.to_string()).into(),
         };
         let mut announced = Request::new("POST", "/_control/announce_registration");
         announced.headers.set("Content-Type", "application/json");

@@ -5,13 +5,14 @@
 
 use super::relay::Relay;
 use conformant_base::clock;
+use conformant_base::parallel::lock;
 use rcgen::{CertifiedKey as MadeUp, generate_simple_self_signed};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Deadline of the handshake.
@@ -109,13 +110,9 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn lock(&self) -> MutexGuard<'_, ServerConnection> {
-        self.tls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Decrypts bytes of the client.
     fn decrypt(&self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
-        let mut tls = self.lock();
+        let mut tls = lock(&self.tls);
         let mut plaintext = Vec::new();
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
@@ -133,13 +130,13 @@ impl Session<'_> {
     }
 
     fn encrypt(&self, plain: &[u8]) -> io::Result<()> {
-        let mut tls = self.lock();
+        let mut tls = lock(&self.tls);
         tls.writer().write_all(plain)?;
         self.flush(&mut tls)
     }
 
     fn end(&self) -> io::Result<()> {
-        let mut tls = self.lock();
+        let mut tls = lock(&self.tls);
         tls.send_close_notify();
         self.flush(&mut tls)
     }
@@ -166,7 +163,7 @@ fn serve_connection(
     };
     let mut first = Vec::new();
     let due = clock::monotonic() + HANDSHAKE_MAX;
-    while session.lock().is_handshaking() {
+    while lock(&session.tls).is_handshaking() {
         let left = due.saturating_duration_since(clock::monotonic());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -205,8 +202,7 @@ fn forward_requests(session: &Session<'_>, mut server: &TcpStream) -> io::Result
     while let Some(bytes) = read_part(session.client)? {
         let plaintext = session.decrypt(&bytes)?;
         server.write_all(&plaintext)?;
-        if session
-            .lock()
+        if lock(&session.tls)
             .process_new_packets()
             .is_ok_and(|state| state.peer_has_closed())
         {

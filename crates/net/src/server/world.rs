@@ -5,16 +5,18 @@
 
 use super::develop::{Answered, InitialState, Wire};
 use super::page::PageSettings;
+use super::refusal;
 use super::script::{self, Action, Script};
 use super::seeds::{Seed, SeedError, Step};
 use conformant_base::clock::{self, Timestamp, VirtualClock};
 use conformant_base::http::{Request, Response};
+use conformant_base::parallel::lock;
 use conformant_reference::{Callback, Delivery, Reference, Settings, StaleReads, Switch};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Part of `GET /_control` by which a run recognizes the reference.
@@ -24,6 +26,12 @@ pub const REFERENCE: (&str, &str) = ("implementation", "the reference of conform
 pub trait Deliver: Send + Sync {
     /// Makes one attempt.
     fn deliver(&self, callback: &Callback) -> Outcome;
+}
+
+impl<F: Fn(&Callback) -> Outcome + Send + Sync> Deliver for F {
+    fn deliver(&self, callback: &Callback) -> Outcome {
+        self(callback)
+    }
 }
 
 /// Result of one attempt, before it is compared with the callback's timeout.
@@ -372,8 +380,7 @@ impl World {
         const TIMEOUT: Duration = Duration::from_secs(5);
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let Some(url) = arguments.get("url").and_then(Value::as_str) else {
-            let error = json!({"error": "argument `url` (string) is required"});
-            return Response::json(422, &error).into();
+            return refusal(422, "argument `url` (string) is required").into();
         };
         let callbacks = self.callbacks(url, Request::new("POST", ""), TIMEOUT, 0);
         Answered {
@@ -396,7 +403,7 @@ impl World {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// `{"seconds": NUMBER}`, not negative.
@@ -413,10 +420,10 @@ impl World {
                 self.clock.advance(by);
                 Response::json(200, &json!({"now": clock::iso_seconds(self.now())}))
             }
-            _ => Response::json(
-                422,
-                &json!({"error": "argument `seconds` (non-negative number) is missing or too large"}),
-            ),
+            _ => {
+                let why = "argument `seconds` (non-negative number) is missing or too large";
+                refusal(422, why)
+            }
         }
     }
 
@@ -426,9 +433,8 @@ impl World {
         let owner = arguments.get("owner").and_then(Value::as_str);
         let seconds = arguments.get("seconds").and_then(Value::as_u64);
         let (Some(owner), Some(seconds)) = (owner, seconds) else {
-            let error =
-                json!({"error": "arguments `owner` (string) and `seconds` (number) are required"});
-            return Response::json(422, &error);
+            let why = "arguments `owner` (string) and `seconds` (number) are required";
+            return refusal(422, why);
         };
         let now = clock::monotonic();
         let mut state = self.state();
@@ -455,7 +461,7 @@ impl World {
         let now = self.now();
         let reference = match super::develop::replay(state.settings.clone(), &steps, now) {
             Ok(reference) => reference,
-            Err(error) => return Response::json(422, &json!({ "error": error.to_string() })),
+            Err(error) => return refusal(422, &error.to_string()),
         };
         state.reference = reference;
         state.before = None;
@@ -493,19 +499,13 @@ mod tests {
     use super::*;
 
     /// Responds to each callback with the next outcome, then with 200.
-    struct Script(Mutex<VecDeque<Outcome>>);
-
-    impl Deliver for Script {
-        fn deliver(&self, _: &Callback) -> Outcome {
-            self.0
-                .lock()
-                .unwrap()
-                .pop_front()
-                .unwrap_or(Outcome::Answered {
-                    status: 200,
-                    after: Duration::ZERO,
-                })
-        }
+    fn receiver(outcomes: &[Outcome]) -> Arc<dyn Deliver> {
+        let left = Mutex::new(VecDeque::from(outcomes.to_vec()));
+        let (status, after) = (200, Duration::ZERO);
+        Arc::new(move |_: &Callback| {
+            let next = lock(&left).pop_front();
+            next.unwrap_or(Outcome::Answered { status, after })
+        })
     }
 
     fn world(clock: WorldClock) -> World {
@@ -513,7 +513,7 @@ mod tests {
             origin: "http://x".to_owned(),
             ..Settings::default()
         };
-        World::new(settings, clock, Arc::new(Script(Mutex::default())))
+        World::new(settings, clock, receiver(&[]))
     }
 
     fn hook(world: &World, name: &str, body: &str) -> (u16, Value) {
@@ -587,13 +587,8 @@ mod tests {
 
     /// Sends one callback with three retries to a scripted receiver; returns the attempts and the time passed.
     fn attempts(outcomes: &[Outcome]) -> (usize, Duration) {
-        let script = Arc::new(Script(Mutex::new(outcomes.iter().copied().collect())));
-        let settings = Settings::default();
-        let world = World::new(
-            settings,
-            WorldClock::stands_still(),
-            Arc::clone(&script) as _,
-        );
+        let clock = WorldClock::stands_still();
+        let world = World::new(Settings::default(), clock, receiver(outcomes));
         let before = world.now();
         let (url, request) = ("http://127.0.0.1:1/hook", Request::new("POST", ""));
         let first = world.callbacks(url, request, Duration::from_secs(5), 3);

@@ -4,8 +4,9 @@
 //! not count against deadlines.
 
 use conformant_base::clock;
+use conformant_base::parallel::{lock, recovered};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Total response bytes of a scenario that need no reservation.
@@ -30,12 +31,6 @@ pub struct BudgetShare {
     holds: AtomicBool,
 }
 
-impl Budget {
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl BudgetShare {
     pub(super) fn of(room: &Arc<Budget>) -> Self {
         Self {
@@ -51,10 +46,10 @@ impl BudgetShare {
             return Duration::ZERO;
         }
         let begun = clock::monotonic();
-        let mut taken = self.room.lock();
+        let mut taken = lock(&self.room.taken);
         while *taken && !self.holds() && !interrupted.load(Ordering::Relaxed) {
             let waited = self.room.left.wait_timeout(taken, WAIT_SLICE);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            taken = recovered(waited).0;
         }
         // An interrupted scenario ends at once without the reservation.
         if !*taken {
@@ -77,7 +72,7 @@ impl BudgetShare {
 impl Drop for BudgetShare {
     fn drop(&mut self) {
         if self.holds() {
-            *self.room.lock() = false;
+            *lock(&self.room.taken) = false;
             self.room.left.notify_one();
         }
     }
@@ -95,7 +90,10 @@ mod tests {
         let second = BudgetShare::of(&room);
         first.admit(SMALL_BYTES, &never);
         second.keep(SMALL_BYTES);
-        assert!(!first.holds() && !*room.lock(), "a little needs no room");
+        assert!(
+            !first.holds() && !*lock(&room.taken),
+            "a little needs no room"
+        );
         first.keep(SMALL_BYTES);
         first.admit(1, &never);
         assert!(first.holds());
@@ -116,8 +114,8 @@ mod tests {
         third.admit(SMALL_BYTES + 1, &AtomicBool::new(true));
         assert!(!third.holds(), "an interrupted one does not wait");
         drop(third);
-        assert!(*room.lock());
+        assert!(*lock(&room.taken));
         drop(second);
-        assert!(!*room.lock());
+        assert!(!*lock(&room.taken));
     }
 }

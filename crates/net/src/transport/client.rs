@@ -13,6 +13,7 @@ use super::reading::{self, Answer, Note};
 use super::writing;
 use conformant_base::clock;
 use conformant_base::http::{Cause, Request, Response};
+use conformant_base::parallel::lock;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -56,7 +57,7 @@ pub struct Client {
     limits: Limits,
     pace: Option<RateLimit>,
     targets: RwLock<Vec<Arc<Target>>>,
-    interrupted: Arc<AtomicBool>,
+    pub(super) interrupted: Arc<AtomicBool>,
     ways: Vec<(Arc<Origin>, Arc<ConnectSettings>)>,
     otherwise: Arc<ConnectSettings>,
     room: Arc<Budget>,
@@ -65,7 +66,7 @@ pub struct Client {
 
 /// State of one origin.
 #[derive(Debug)]
-struct Target {
+pub(super) struct Target {
     origin: Arc<Origin>,
     way: Arc<ConnectSettings>,
     addresses: Mutex<Option<Arc<[SocketAddr]>>>,
@@ -233,19 +234,6 @@ impl Client {
         }
     }
 
-    /// Opens a new connection.
-    pub(super) fn open(
-        &self,
-        origin: &Arc<Origin>,
-        deadline: Instant,
-    ) -> Result<Connection, Fault> {
-        self.connect(&self.target(origin), deadline)
-    }
-
-    pub(super) fn interrupted(&self) -> &AtomicBool {
-        &self.interrupted
-    }
-
     /// True if the origin was given up.
     pub fn gave_up(&self, origin: &Arc<Origin>) -> bool {
         self.target(origin).given_up().is_some()
@@ -260,12 +248,12 @@ impl Client {
     #[cfg(test)]
     pub(super) fn kept_are_spoilt(&self, origin: &Arc<Origin>) -> bool {
         let target = self.target(origin);
-        let mut idle = target.idle.lock().expect("no holder of this lock panics");
+        let mut idle = lock(&target.idle);
         idle.iter_mut()
             .all(|(_, connection)| !connection.is_quiet())
     }
 
-    fn target(&self, origin: &Arc<Origin>) -> Arc<Target> {
+    pub(super) fn target(&self, origin: &Arc<Origin>) -> Arc<Target> {
         let find = |targets: &[Arc<Target>]| {
             targets
                 .iter()
@@ -285,7 +273,8 @@ impl Client {
         })
     }
 
-    fn connect(&self, target: &Target, deadline: Instant) -> Result<Connection, Fault> {
+    /// Opens a new connection.
+    pub(super) fn connect(&self, target: &Target, deadline: Instant) -> Result<Connection, Fault> {
         if let Some(cause) = target.given_up() {
             let detail = format!(
                 "no connection to {} {GIVE_UP_AFTER} times in a row; not tried again",
@@ -357,27 +346,24 @@ impl Target {
 
     /// Why the origin was given up, if so.
     fn given_up(&self) -> Option<Cause> {
-        let failures = self.failures.lock().expect("no holder of this lock panics");
+        let failures = lock(&self.failures);
         let gives_up = failures.in_a_row >= GIVE_UP_AFTER;
         failures.last.clone().filter(|_| gives_up)
     }
 
     fn failed(&self, cause: Cause) {
-        let mut failures = self.failures.lock().expect("no holder of this lock panics");
+        let mut failures = lock(&self.failures);
         failures.in_a_row += 1;
         failures.last = Some(cause);
     }
 
     fn connected(&self) {
-        *self.failures.lock().expect("no holder of this lock panics") = Failures::default();
+        *lock(&self.failures) = Failures::default();
     }
 
     /// The resolved addresses of the host, looked up once.
     fn addresses(&self, within: Duration) -> Result<Arc<[SocketAddr]>, Fault> {
-        let mut known = self
-            .addresses
-            .lock()
-            .expect("no holder of this lock panics");
+        let mut known = lock(&self.addresses);
         if let Some(addresses) = &*known {
             return Ok(Arc::clone(addresses));
         }
@@ -391,7 +377,7 @@ impl Target {
     /// The most recently used live connection, and the time of that use.
     fn take_idle(&self) -> Option<(Instant, Connection)> {
         loop {
-            let mut idle = self.idle.lock().expect("no holder of this lock panics");
+            let mut idle = lock(&self.idle);
             let (used, mut connection) = idle.pop()?;
             drop(idle);
             if connection.is_quiet() {
@@ -405,7 +391,7 @@ impl Target {
     }
 
     fn keep(&self, connection: Connection) {
-        let mut idle = self.idle.lock().expect("no holder of this lock panics");
+        let mut idle = lock(&self.idle);
         if idle.len() < KEPT {
             idle.push((clock::monotonic(), connection));
         }

@@ -8,7 +8,7 @@
 
 use super::budget::BudgetShare;
 use super::client::Client;
-use super::connection::{Connection, Exchange};
+use super::connection::Exchange;
 use super::encode;
 use super::fault::Fault;
 use super::origin::BaseUrl;
@@ -60,18 +60,16 @@ impl Client {
         }
         let deadline = clock::monotonic() + within;
         let mut connections = Vec::with_capacity(departures.len());
-        let mut bodies = Vec::with_capacity(departures.len());
         for Departure { base, request } in departures {
-            let mut connection = self.open(base.origin(), deadline)?;
+            let mut connection = self.connect(&self.target(base.origin()), deadline)?;
             let through = connection.through.clone();
             let body = writing::render(&mut connection.output, base, request, through.as_deref());
-            connections.push(connection);
-            bodies.push(body);
+            connections.push((connection, body));
         }
-        let mut exchanges = Vec::with_capacity(departures.len());
-        for (connection, body) in connections.iter_mut().zip(bodies) {
-            exchanges.push(self.exchange_over(connection, body, deadline));
-        }
+        let mut exchanges: Vec<Exchange<'_>> = connections
+            .iter_mut()
+            .map(|(connection, body)| Exchange::new(connection, body, deadline, &self.interrupted))
+            .collect();
         for exchange in &mut exchanges {
             exchange.send_all_but_last()?;
         }
@@ -103,15 +101,6 @@ impl Client {
             arrived.collect()
         }))
     }
-
-    fn exchange_over<'c>(
-        &'c self,
-        connection: &'c mut Connection,
-        body: &'c [u8],
-        deadline: Instant,
-    ) -> Exchange<'c> {
-        Exchange::new(connection, body, deadline, self.interrupted())
-    }
 }
 
 fn receive(
@@ -121,7 +110,7 @@ fn receive(
     share: &BudgetShare,
 ) -> (Result<Answer, Fault>, Instant) {
     let answer = reading::read(&mut exchange, method, limit, share);
-    let received = exchange.first_byte().unwrap_or_else(clock::monotonic);
+    let received = exchange.first_byte.unwrap_or_else(clock::monotonic);
     (answer, received)
 }
 
@@ -129,8 +118,9 @@ fn receive(
 mod tests {
     use super::*;
     use crate::transport::Limits;
+    use crate::transport::hostile::listening;
     use std::io::{Read as _, Write as _};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -153,15 +143,14 @@ mod tests {
         scope: &'s std::thread::Scope<'s, '_>,
         serve: &'s (dyn Fn(usize, TcpStream) + Sync),
     ) -> BaseUrl {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let (listener, base) = listening();
         scope.spawn(move || {
             for place in 0..RACERS {
                 let (socket, _) = listener.accept().unwrap();
                 scope.spawn(move || serve(place, socket));
             }
         });
-        BaseUrl::parse(&format!("http://{address}")).unwrap()
+        base
     }
 
     /// Reads a request but for its last byte, and no byte more.

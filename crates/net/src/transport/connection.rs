@@ -13,6 +13,7 @@ use super::tls;
 use conformant_base::clock;
 use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::http::Cause;
+use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,14 +138,8 @@ impl Connection {
     /// True if the connection is open without unread bytes. Bytes between two exchanges belong to neither,
     /// so such a connection is not reused.
     pub(super) fn is_quiet(&mut self) -> bool {
-        self.start == self.end && matches!(self.read_now(&mut [0]), Err(e) if is_would_block(&e))
-    }
-
-    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.wire.socket().set_nonblocking(true)?;
-        let read = self.wire.read(into);
-        self.wire.socket().set_nonblocking(false)?;
-        read
+        self.start == self.end
+            && matches!(self.wire.read_now(&mut [0]), Err(e) if is_would_block(&e))
     }
 
     /// Makes room for at least one more byte.
@@ -212,6 +207,14 @@ impl Wire {
         }
     }
 
+    /// Reads what has arrived, without waiting.
+    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.socket().set_nonblocking(true)?;
+        let read = self.read(into);
+        self.socket().set_nonblocking(false)?;
+        read
+    }
+
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(bytes),
@@ -228,10 +231,9 @@ impl Wire {
     }
 }
 
-/// Result of waiting for more bytes.
+/// Why no more bytes come.
 #[derive(Debug)]
-pub(super) enum More {
-    Bytes,
+pub(super) enum Ending {
     /// The target closed its side properly.
     Closed,
     /// The connection broke.
@@ -242,17 +244,29 @@ pub(super) enum More {
     Interrupted,
 }
 
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the connection was closed"),
+            Self::Broken(e) => write!(f, "the connection broke ({e})"),
+            Self::Late => f.write_str("the deadline passed"),
+            Self::Interrupted => f.write_str("the run was interrupted"),
+        }
+    }
+}
+
 /// One exchange on a connection.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     connection: &'a mut Connection,
     body: &'a [u8],
     sent: usize,
-    received: usize,
+    /// Bytes received in this exchange.
+    pub(super) received: usize,
     /// When the first byte was received.
-    first_byte: Option<Instant>,
+    pub(super) first_byte: Option<Instant>,
     /// Why the target stopped accepting the request.
-    refused: Option<io::Error>,
+    pub(super) refused: Option<io::Error>,
     deadline: Instant,
     interrupted: &'a AtomicBool,
 }
@@ -298,29 +312,33 @@ impl<'a> Exchange<'a> {
         self.deadline += share.admit(bytes, self.interrupted);
     }
 
-    /// Bytes received in this exchange.
-    pub(super) fn received(&self) -> usize {
-        self.received
-    }
-
     pub(super) fn is_sent(&self) -> bool {
         self.sent == self.total() && !self.connection.wire.holds_back()
     }
 
-    /// Why the target stopped accepting the request.
-    pub(super) fn refused(&self) -> Option<&io::Error> {
-        self.refused.as_ref()
+    /// Not all was sent before the deadline.
+    pub(super) fn write_timeout(&self) -> Fault {
+        let (sent, total) = (self.sent as u64, self.total() as u64);
+        let detail = format!("deadline passed when {sent} of {total} bytes were sent");
+        Fault::new(Cause::WriteTimeout { sent, total }, detail)
+    }
+
+    /// The connection broke without a byte of a response.
+    pub(super) fn reset(&self, error: &io::Error) -> Fault {
+        let (sent, total) = self.progress();
+        let detail = format!("{error}, after {sent} of {total} bytes were sent");
+        Fault::new(Cause::Reset, detail)
     }
 
     /// Waits for at least one more byte while sending the rest of the request.
-    pub(super) fn more(&mut self) -> More {
+    pub(super) fn more(&mut self) -> Result<(), Ending> {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
-                return More::Interrupted;
+                return Err(Ending::Interrupted);
             }
             let left = self.deadline.saturating_duration_since(clock::monotonic());
             if left.is_zero() {
-                return More::Late;
+                return Err(Ending::Late);
             }
             let is_over = self.is_sent() || self.refused.is_some();
             let read = if is_over {
@@ -333,12 +351,12 @@ impl<'a> Exchange<'a> {
                 self.read_early()
             };
             match read {
-                Ok(0) => return More::Closed,
+                Ok(0) => return Err(Ending::Closed),
                 Ok(bytes) => {
                     self.connection.end += bytes;
                     self.received += bytes;
                     self.first_byte.get_or_insert_with(clock::monotonic);
-                    return More::Bytes;
+                    return Ok(());
                 }
                 // An early response is read first; then the upload continues.
                 Err(e) if is_would_block(&e) => {
@@ -346,18 +364,13 @@ impl<'a> Exchange<'a> {
                         self.send_some(self.total());
                     }
                 }
-                Err(e) => return More::Broken(e),
+                Err(e) => return Err(Ending::Broken(e)),
             }
         }
     }
 
     fn total(&self) -> usize {
         self.connection.output.len() + self.body.len()
-    }
-
-    /// When the first byte of this exchange was received.
-    pub(super) fn first_byte(&self) -> Option<Instant> {
-        self.first_byte
     }
 
     /// Sends everything except the last byte.
@@ -367,15 +380,12 @@ impl<'a> Exchange<'a> {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Fault::new(Cause::Interrupted, "sending the request"));
             }
-            let (sent, total) = (self.sent as u64, self.total() as u64);
             if clock::monotonic() >= self.deadline {
-                let detail = format!("deadline passed when {sent} of {total} bytes were sent");
-                return Err(Fault::new(Cause::WriteTimeout { sent, total }, detail));
+                return Err(self.write_timeout());
             }
             self.send_some(until);
             if let Some(error) = &self.refused {
-                let detail = format!("{error}, after {sent} of {total} bytes were sent");
-                return Err(Fault::new(Cause::Reset, detail));
+                return Err(self.reset(error));
             }
         }
         Ok(())
@@ -434,12 +444,9 @@ impl<'a> Exchange<'a> {
     fn read_early(&mut self) -> io::Result<usize> {
         let connection = &mut *self.connection;
         connection.make_room();
-        connection.wire.socket().set_nonblocking(true)?;
-        let read = connection
+        connection
             .wire
-            .read(&mut connection.input[connection.end..]);
-        connection.wire.socket().set_nonblocking(false)?;
-        read
+            .read_now(&mut connection.input[connection.end..])
     }
 }
 

@@ -12,12 +12,13 @@ use super::server::{
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Headers, Request, Response, percent_decode_bytes};
+use conformant_base::parallel::lock;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Headers of a single connection (RFC 9110, 7.6.1), and those that are generated again.
 const HOP_BY_HOP: [&str; 11] = [
@@ -92,8 +93,7 @@ impl Gateway {
 
     /// The requests so far whose path names no target.
     pub fn misdirected(&self) -> Option<Misdirected> {
-        let misdirected = self.misdirected.lock();
-        misdirected.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.misdirected).clone()
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -127,8 +127,7 @@ impl Handler for ProxyHandler {
             "the first path segment must be a service ({})",
             names.collect::<Vec<_>>().join(", ")
         );
-        let misdirected = self.front.misdirected.lock();
-        let mut misdirected = misdirected.unwrap_or_else(PoisonError::into_inner);
+        let mut misdirected = lock(&self.front.misdirected);
         let seen = misdirected.get_or_insert_with(|| Misdirected {
             count: 0,
             first: format!("{method} {path}"),
@@ -264,6 +263,7 @@ fn unanswered(fault: &Fault) -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::hostile::listening;
     use crate::transport::{Limits, Listener};
     use std::time::Duration;
 
@@ -318,8 +318,7 @@ mod tests {
     /// A target that responds to one request with these bytes, or never.
     fn answering(bytes: &'static [u8]) -> (BaseUrl, std::thread::JoinHandle<()>) {
         use std::io::{Read as _, Write as _};
-        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = socket.local_addr().expect("an address");
+        let (socket, base) = listening();
         let thread = std::thread::spawn(move || {
             let (mut stream, _) = socket.accept().expect("a caller");
             let mut head = [0; 1024];
@@ -328,8 +327,7 @@ mod tests {
             // Waits until the caller gives up.
             let _ = stream.read(&mut head);
         });
-        let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
-        (base, thread)
+        (base.under("/base").expect("a base"), thread)
     }
 
     #[test]

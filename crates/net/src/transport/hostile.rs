@@ -97,7 +97,7 @@ fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
 }
 
 /// A socket that listens, and its address.
-fn listening() -> (TcpListener, BaseUrl) {
+pub(super) fn listening() -> (TcpListener, BaseUrl) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
     let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
@@ -162,10 +162,9 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
 fn refused_connections_name_address_and_system_error_and_end_further_tries() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("a bound socket");
+    let (listener, base) = listening();
+    let address = base.origin().authority();
     drop(listener);
-    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     let client = client();
     let mut fastest = AMPLE;
     for attempt in 1..=4 {
@@ -176,7 +175,7 @@ fn refused_connections_name_address_and_system_error_and_end_further_tries() {
         fastest = fastest.min(clock::monotonic() - begun);
         assert_eq!(fault.cause, Cause::Refused);
         assert_eq!(fault.fatal, attempt >= 3, "attempt {attempt}");
-        assert!(fault.detail.contains(&address.to_string()), "{fault}");
+        assert!(fault.detail.contains(address), "{fault}");
         assert_eq!(fault.detail.contains("os error"), attempt <= 3, "{fault}");
     }
     assert!(fastest < Duration::from_millis(100), "{fastest:?}");
@@ -186,12 +185,11 @@ fn refused_connections_name_address_and_system_error_and_end_further_tries() {
 #[test]
 fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
     // A full backlog drops further attempts.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let (listener, base) = listening();
     let address = listener.local_addr().expect("a bound socket");
     let brief = Duration::from_millis(20);
     let fill = |_| TcpStream::connect_timeout(&address, brief);
     let attempts: Vec<_> = (0..5_000).map(fill).take_while(Result::is_ok).collect();
-    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     let client = Client::new(Limits {
         connect: SOON,
         ..Limits::default()
@@ -812,10 +810,9 @@ fn a_reset_after_the_whole_body_does_not_matter_and_one_within_does() {
 
 #[test]
 fn redirects_are_answers_and_nothing_else_is_contacted() {
-    let witness = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let elsewhere = witness.local_addr().expect("a bound socket");
+    let (witness, elsewhere) = listening();
     for location in [
-        format!("http://{elsewhere}/"),
+        format!("{elsewhere}/"),
         "file:///etc/passwd".into(),
         "data:text/plain,x".into(),
         "x".repeat(30_000),
@@ -836,8 +833,7 @@ fn redirects_are_answers_and_nothing_else_is_contacted() {
 
 #[test]
 fn no_compression_is_asked_for_and_none_is_undone() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("a bound socket");
+    let (listener, base) = listening();
     let thread = std::thread::spawn(move || {
         let (mut socket, _) = listener.accept().expect("a client");
         let mut seen = vec![0; 4096];
@@ -848,14 +844,15 @@ fn no_compression_is_asked_for_and_none_is_undone() {
         seen.truncate(read);
         String::from_utf8(seen).expect("ASCII")
     });
-    let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
+    let base = base.under("/base").expect("a base");
     let response = client().send(&base, &get(), AMPLE).expect("an answer");
     assert_eq!(response.body, b"\x1f\x01\x02");
     let seen = thread.join().expect("no panic");
-    let agent = concat!("conformant/", env!("CARGO_PKG_VERSION"));
+    let (host, version) = (base.origin().authority(), env!("CARGO_PKG_VERSION"));
+    let agent = format!("User-Agent: conformant/{version}");
     assert_eq!(
         seen,
-        format!("GET /base/x HTTP/1.1\r\nHost: {address}\r\nUser-Agent: {agent}\r\n\r\n")
+        format!("GET /base/x HTTP/1.1\r\nHost: {host}\r\n{agent}\r\n\r\n")
     );
 }
 

@@ -1,9 +1,9 @@
 //! Writes `multipart/form-data` bodies in memory; identical parts give identical bytes.
 
 use super::encode::{self, EncodeError};
+use conformant_base::text;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// A body under construction.
 #[derive(Clone, Debug, Default)]
@@ -86,19 +86,9 @@ impl<'c> Multipart<'c> {
                     .clone()
                     .chain_update(attempt.to_be_bytes())
                     .finalize();
-                digest[..16]
-                    .iter()
-                    .fold(String::from("part-"), |mut text, byte| {
-                        write!(text, "{byte:02x}").expect("writing to a String succeeds");
-                        text
-                    })
+                format!("part-{}", text::hex(digest.into_iter().take(16)))
             })
-            .find(|boundary| {
-                !self
-                    .parts
-                    .iter()
-                    .any(|part| part.holds(boundary.as_bytes()))
-            })
+            .find(|boundary| !self.parts.iter().any(|p| p.holds(boundary.as_bytes())))
             .expect("a body of bounded size cannot hold every boundary")
     }
 }

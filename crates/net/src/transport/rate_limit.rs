@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use conformant_base::clock;
 use conformant_base::http::Cause;
+use conformant_base::parallel::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ impl RateLimit {
 
     /// Takes one token; returns the time from which it is valid.
     fn reserve(&self, now: Instant) -> Instant {
-        let mut full_at = self.full_at.lock().expect("no holder of this lock panics");
+        let mut full_at = lock(&self.full_at);
         *full_at = (*full_at).max(now) + self.interval;
         // The first of a burst may go at once.
         full_at

@@ -5,7 +5,7 @@
 //! - Bodies are not decoded.
 
 use super::budget::BudgetShare;
-use super::connection::{Exchange, More};
+use super::connection::{Ending, Exchange};
 use super::fault::Fault;
 use super::framing::{FramingError, chunk_size, closes, content_length, transfer_codings};
 use conformant_base::http::{Cause, Headers, Response};
@@ -112,7 +112,16 @@ pub(super) fn read(
             return Err(Fault::new(Cause::InterimOverLimit, detail));
         }
     };
-    let answer = Body::new(exchange, &head, body_limit, share).read(head, method)?;
+    let body = Body {
+        exchange,
+        share,
+        status: head.status,
+        limit: body_limit,
+        bytes: Vec::new(),
+        expected: None,
+        notes: Vec::new(),
+    };
+    let answer = body.read(head, method)?;
     share.keep(answer.response.body.len());
     Ok(answer)
 }
@@ -144,11 +153,8 @@ fn read_head(exchange: &mut Exchange<'_>) -> Result<Head, Fault> {
         if bytes.len() > HEAD_BYTES {
             return Err(head_over_limit());
         }
-        match exchange.more() {
-            More::Bytes => {}
-            end @ (More::Closed | More::Broken(_) | More::Late | More::Interrupted) => {
-                return Err(within_head(exchange, &end));
-            }
+        if let Err(end) = exchange.more() {
+            return Err(within_head(exchange, &end));
         }
     }
 }
@@ -248,7 +254,7 @@ fn head_over_limit() -> Fault {
 }
 
 /// Why there is no complete head.
-fn within_head(exchange: &Exchange<'_>, end: &More) -> Fault {
+fn within_head(exchange: &Exchange<'_>, end: &Ending) -> Fault {
     let bytes = exchange.available();
     // An invalid start is reported first.
     if !bytes.is_empty()
@@ -256,57 +262,26 @@ fn within_head(exchange: &Exchange<'_>, end: &More) -> Fault {
     {
         return fault;
     }
-    let (sent, total) = exchange.progress();
     // Interim responses count: the target received the request.
-    let got = exchange.received();
+    let got = exchange.received;
+    let within = || format!("{end} after {got} bytes, within the headers");
     match end {
-        More::Bytes => unreachable!("bytes end no head"),
-        More::Interrupted => Fault::new(Cause::Interrupted, "waiting for the response headers"),
-        More::Late if got > 0 => {
-            let detail = format!("the deadline passed after {got} bytes, within the headers");
-            Fault::new(Cause::HeadersTimeout, detail)
-        }
-        More::Late if !exchange.is_sent() => {
-            let (sent, total) = (sent as u64, total as u64);
-            let detail = format!("deadline passed when {sent} of {total} bytes were sent");
-            Fault::new(Cause::WriteTimeout { sent, total }, detail)
-        }
-        More::Late => {
+        Ending::Interrupted => Fault::new(Cause::Interrupted, "waiting for the response headers"),
+        Ending::Late if got > 0 => Fault::new(Cause::HeadersTimeout, within()),
+        Ending::Late if !exchange.is_sent() => exchange.write_timeout(),
+        Ending::Late => {
             let detail = "deadline passed without a byte of a response";
             Fault::new(Cause::FirstByteTimeout, detail)
         }
-        More::Closed | More::Broken(_) if got > 0 => {
-            let detail = format!("{} after {got} bytes, within the headers", Ending(end));
-            Fault::new(Cause::Truncated, detail)
-        }
-        More::Closed | More::Broken(_) => match (end, exchange.refused()) {
-            (More::Closed, None) => {
+        Ending::Closed | Ending::Broken(_) if got > 0 => Fault::new(Cause::Truncated, within()),
+        Ending::Closed => match &exchange.refused {
+            Some(error) => exchange.reset(error),
+            None => {
                 let detail = "the connection was closed without a response";
                 Fault::new(Cause::EmptyResponse, detail)
             }
-            (More::Broken(e), _) | (_, Some(e)) => {
-                let detail = format!("{e}, after {sent} of {total} bytes were sent");
-                Fault::new(Cause::Reset, detail)
-            }
-            (More::Bytes | More::Late | More::Interrupted, None) => {
-                unreachable!("only an end of the connection comes here")
-            }
         },
-    }
-}
-
-/// How a connection ended, in words.
-struct Ending<'a>(&'a More);
-
-impl fmt::Display for Ending<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            More::Closed => f.write_str("the connection was closed"),
-            More::Broken(e) => write!(f, "the connection broke ({e})"),
-            More::Bytes => f.write_str("more bytes came"),
-            More::Late => f.write_str("the deadline passed"),
-            More::Interrupted => f.write_str("the run was interrupted"),
-        }
+        Ending::Broken(error) => exchange.reset(error),
     }
 }
 
@@ -331,24 +306,7 @@ struct Body<'e, 'c> {
     notes: Vec<Note>,
 }
 
-impl<'e, 'c> Body<'e, 'c> {
-    fn new(
-        exchange: &'e mut Exchange<'c>,
-        head: &Head,
-        limit: usize,
-        share: &'e BudgetShare,
-    ) -> Self {
-        Self {
-            exchange,
-            share,
-            status: head.status,
-            limit,
-            bytes: Vec::new(),
-            expected: None,
-            notes: Vec::new(),
-        }
-    }
-
+impl Body<'_, '_> {
     fn read(mut self, head: Head, method: &str) -> Result<Answer, Fault> {
         let framing = self.framing(&head, method)?;
         match framing {
@@ -429,11 +387,9 @@ impl<'e, 'c> Body<'e, 'c> {
         loop {
             self.take_available(usize::MAX)?;
             match self.exchange.more() {
-                More::Bytes => {}
-                More::Closed => return Ok(()),
-                end @ (More::Broken(_) | More::Late | More::Interrupted) => {
-                    return Err(self.ended(&end));
-                }
+                Ok(()) => {}
+                Err(Ending::Closed) => return Ok(()),
+                Err(end) => return Err(self.ended(&end)),
             }
         }
     }
@@ -491,7 +447,7 @@ impl<'e, 'c> Body<'e, 'c> {
                 return Ok(());
             }
             self.exchange.admit(self.bytes.len(), self.share);
-            self.wait()?;
+            self.exchange.more().map_err(|end| self.ended(&end))?;
         }
     }
 
@@ -541,11 +497,10 @@ impl<'e, 'c> Body<'e, 'c> {
 
     /// Waits for more of a line; a proper end of the connection means that the last chunk is missing.
     fn wait_for_line(&mut self) -> Result<(), Fault> {
-        match self.exchange.more() {
-            More::Bytes => Ok(()),
-            More::Closed => Err(self.framing_fault(&FramingError::NoLastChunk)),
-            end @ (More::Broken(_) | More::Late | More::Interrupted) => Err(self.ended(&end)),
-        }
+        self.exchange.more().map_err(|end| match end {
+            Ending::Closed => self.framing_fault(&FramingError::NoLastChunk),
+            Ending::Broken(_) | Ending::Late | Ending::Interrupted => self.ended(&end),
+        })
     }
 
     fn expect_line_end(&mut self) -> Result<(), Fault> {
@@ -559,15 +514,6 @@ impl<'e, 'c> Body<'e, 'c> {
                 _ => {
                     return Err(self.framing_fault(&FramingError::LongChunk));
                 }
-            }
-        }
-    }
-
-    fn wait(&mut self) -> Result<(), Fault> {
-        match self.exchange.more() {
-            More::Bytes => Ok(()),
-            end @ (More::Closed | More::Broken(_) | More::Late | More::Interrupted) => {
-                Err(self.ended(&end))
             }
         }
     }
@@ -605,21 +551,21 @@ impl<'e, 'c> Body<'e, 'c> {
     }
 
     /// Why the body is incomplete.
-    fn ended(&self, end: &More) -> Fault {
+    fn ended(&self, end: &Ending) -> Fault {
         let got = self.bytes.len() as u64;
         let so_far = match self.expected {
             Some(expected) => format!("after {got} of {expected} bytes of the body"),
             None => format!("after {got} bytes of the body"),
         };
         let cause = match end {
-            More::Late => Cause::BodyTimeout {
+            Ending::Late => Cause::BodyTimeout {
                 got,
                 expected: self.expected,
             },
-            More::Interrupted => Cause::Interrupted,
-            More::Bytes | More::Closed | More::Broken(_) => Cause::Truncated,
+            Ending::Interrupted => Cause::Interrupted,
+            Ending::Closed | Ending::Broken(_) => Cause::Truncated,
         };
-        Fault::new(cause, format!("{} {so_far}", Ending(end))).within_body(self.status, &self.bytes)
+        Fault::new(cause, format!("{end} {so_far}")).within_body(self.status, &self.bytes)
     }
 
     fn over_limit(&self, what: &str) -> Fault {

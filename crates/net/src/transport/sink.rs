@@ -5,8 +5,9 @@
 
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, percent_decode, percent_encode};
+use conformant_base::parallel::{lock, recovered};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Callbacks kept in one run.
@@ -99,7 +100,7 @@ impl Sink {
     /// Opens a place and returns its address. Callbacks get the planned replies in turn; the last one repeats,
     /// and without a plan it is 200. Opening it again replaces the plan.
     pub fn open(&self, name: &str, plan: Vec<Reply>) -> String {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let place = state.places.entry(name.to_owned()).or_default();
         place.plan = plan;
         place.answered = 0;
@@ -109,7 +110,7 @@ impl Sink {
 
     /// Closes a place; later callbacks get a response and are recorded as late.
     pub fn close(&self, name: &str) {
-        if let Some(place) = self.lock().places.get_mut(name) {
+        if let Some(place) = lock(&self.state).places.get_mut(name) {
             place.closed = true;
         }
     }
@@ -136,7 +137,7 @@ impl Sink {
     /// - HEAD and OPTIONS get a response and are not callbacks.
     /// - Beyond the limits a callback is counted but not kept.
     pub fn receive(&self, name: &str, request: Request, at: Timestamp) -> Reply {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let State {
             places,
             callbacks,
@@ -175,7 +176,7 @@ impl Sink {
 
     /// Records how long after its arrival the response to a callback left, where `planned` was its delay.
     pub fn note_response_time(&self, name: &str, planned: Duration, took: Duration) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if let Some(place) = state.places.get_mut(name)
             && planned < RESPONSE_MAX
             && took >= RESPONSE_MAX
@@ -187,31 +188,31 @@ impl Sink {
     /// The duration of the last response of this place that was late although its plan was not: this process was too
     /// slow.
     pub fn overdue(&self, name: &str) -> Option<Duration> {
-        self.lock().places.get(name)?.overdue
+        lock(&self.state).places.get(name)?.overdue
     }
 
     /// Waits in real time for `count` callbacks to a place; returns how many there are.
     pub fn wait(&self, name: &str, count: usize, within: Duration) -> usize {
         let deadline = clock::monotonic() + within;
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             let received = state.places.get(name).map_or(0, |place| place.received);
             let left = deadline.saturating_duration_since(clock::monotonic());
             if received >= count || left.is_zero() {
                 return received;
             }
-            state = self.pause(state, left);
+            state = recovered(self.arrived.wait_timeout(state, left)).0;
         }
     }
 
     /// All callbacks in order of arrival.
     pub fn snapshot(&self) -> Vec<Arc<Callback>> {
-        self.lock().callbacks.clone()
+        lock(&self.state).callbacks.clone()
     }
 
     /// The callbacks to one place in order of arrival.
     pub fn callbacks(&self, name: &str) -> Vec<Arc<Callback>> {
-        let state = self.lock();
+        let state = lock(&self.state);
         state
             .places
             .get(name)
@@ -220,16 +221,7 @@ impl Sink {
 
     /// Callbacks that got a response but were not kept because of the limits.
     pub fn dropped(&self) -> usize {
-        self.lock().dropped
-    }
-
-    fn pause<'s>(&self, state: MutexGuard<'s, State>, most: Duration) -> MutexGuard<'s, State> {
-        let waited = self.arrived.wait_timeout(state, most);
-        waited.expect("no holder of this lock panics").0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of this lock panics")
+        lock(&self.state).dropped
     }
 }
 

@@ -208,11 +208,11 @@ fn client_identity(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, Tr
 mod tests {
     use super::*;
     use crate::server::Identity;
+    use crate::transport::hostile::listening;
     use crate::transport::{BaseUrl, Client, ConnectSettings, Limits, Proxies};
     use conformant_base::http::Request;
     use rustls::server::WebPkiClientVerifier;
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
-    use std::net::TcpListener;
     use std::sync::LazyLock;
     use std::thread::JoinHandle;
     use std::time::Duration;
@@ -250,8 +250,8 @@ mod tests {
             })
             .expect("a server");
         let config = Arc::new(config);
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("a bound socket");
+        let (listener, base) = listening();
+        let base = format!("https://{}", base.origin().authority());
         let thread = std::thread::spawn(move || {
             let mut received = Vec::new();
             for (enough, answer) in answers {
@@ -273,8 +273,7 @@ mod tests {
             }
             received
         });
-        let base = BaseUrl::parse(&format!("https://{address}")).expect("a base");
-        (base, thread)
+        (BaseUrl::parse(&base).expect("a base"), thread)
     }
 
     fn trusting() -> Pem {

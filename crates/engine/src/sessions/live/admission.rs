@@ -5,8 +5,9 @@
 
 use crate::probe::is_page;
 use conformant_base::http::Response;
+use conformant_base::parallel::lock;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Rejections of several operations, without any other answer before, with which a service counts as closed.
 const DENIALS_TO_CLOSE: usize = 5;
@@ -129,7 +130,7 @@ impl Answers {
 impl Admission {
     /// Records an answer. Returns the reason once the service counts as closed.
     pub(super) fn note(&self, service: &str, operation: &str, answer: &Response) -> Option<Closed> {
-        let mut services = self.services();
+        let mut services = lock(&self.services);
         let answers = services.entry(service.to_owned()).or_default();
         match answer.status {
             401 | 403 => {
@@ -156,7 +157,7 @@ impl Admission {
         if matches!(answer.status, 401 | 403) {
             return false;
         }
-        let mut services = self.services();
+        let mut services = lock(&self.services);
         let answers = services.entry(service.to_owned()).or_default();
         answers.note_place(operation, answer);
         answers.has_only_foreign_answers()
@@ -164,7 +165,7 @@ impl Admission {
 
     /// Records an answer to any request, also to one that is repeated. Returns whether the service has served none yet.
     pub(super) fn note_attempt(&self, service: &str, status: u16) -> bool {
-        let mut services = self.services();
+        let mut services = lock(&self.services);
         let answers = services.entry(service.to_owned()).or_default();
         answers.serving = match (answers.serving, status) {
             (Serving::Unknown | Serving::Nothing(_), 429 | 502..=504) => Serving::Nothing(status),
@@ -175,14 +176,14 @@ impl Admission {
 
     /// Whether a service has served no request yet.
     pub(super) fn is_unserved(&self, service: &str) -> bool {
-        let services = self.services();
+        let services = lock(&self.services);
         let answers = services.get(service);
         answers.is_some_and(|answers| answers.serves_nothing().is_some())
     }
 
     /// The services that served no request, each with the status of its answers.
     pub(super) fn unserved(&self) -> Vec<(String, u16)> {
-        let services = self.services();
+        let services = lock(&self.services);
         let unserved = services.iter();
         unserved
             .filter_map(|(name, answers)| Some((name.clone(), answers.serves_nothing()?)))
@@ -191,21 +192,19 @@ impl Admission {
 
     /// Notes that a service rejected the credentials of the second account.
     pub(super) fn note_rejected_account(&self, service: &str) {
-        let accounts = self.rejected_accounts.lock();
-        let mut accounts = accounts.unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = lock(&self.rejected_accounts);
         accounts.insert(service.to_owned());
     }
 
     /// The first service that rejected the credentials of the second account.
     pub(super) fn rejected_account(&self) -> Option<String> {
-        let accounts = self.rejected_accounts.lock();
-        let accounts = accounts.unwrap_or_else(PoisonError::into_inner);
+        let accounts = lock(&self.rejected_accounts);
         accounts.first().cloned()
     }
 
     /// Whether the answers of the service so far may have to be voided.
     pub(super) fn is_doubtful(&self, service: &str) -> bool {
-        let services = self.services();
+        let services = lock(&self.services);
         let answers = services.get(service);
         answers.is_some_and(|answers| {
             answers.has_only_rejections()
@@ -221,7 +220,7 @@ impl Admission {
         has_credentials: impl Fn(&str) -> bool,
         probe: impl Fn(&str) -> ProbeResult,
     ) -> Vec<String> {
-        let services = self.services();
+        let services = lock(&self.services);
         let doubtful = services
             .iter()
             .filter(|(_, answers)| answers.has_only_rejections());
@@ -230,7 +229,7 @@ impl Admission {
         for service in doubtful {
             self.probed(&service, || probe(&service));
         }
-        let services = self.services();
+        let services = lock(&self.services);
         let closed = services.iter().filter(|(service, answers)| {
             answers.closed() == Some(Closed::Denied)
                 || answers.has_only_rejections() && !has_credentials(service)
@@ -240,7 +239,7 @@ impl Admission {
 
     /// The services that have answered no request as documented.
     pub(super) fn elsewhere(&self) -> Vec<String> {
-        let services = self.services();
+        let services = lock(&self.services);
         let elsewhere = services
             .iter()
             .filter(|(_, answers)| answers.has_only_foreign_answers());
@@ -254,7 +253,9 @@ impl Admission {
         probe: impl FnOnce() -> ProbeResult,
     ) -> Option<String> {
         let found = self.probed(service, probe)?;
-        let is_elsewhere = self.services().get(service)?.has_only_foreign_answers();
+        let is_elsewhere = lock(&self.services)
+            .get(service)?
+            .has_only_foreign_answers();
         match found {
             ProbeResult::Elsewhere(answer) if is_elsewhere => Some(answer),
             ProbeResult::Elsewhere(_) | ProbeResult::NothingWrong | ProbeResult::Denied => None,
@@ -264,9 +265,9 @@ impl Admission {
     /// What the probe of a service found. It is sent once, or once more by each scenario that asks meanwhile; the first
     /// result stays.
     fn probed(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> Option<ProbeResult> {
-        let known = self.services().get(service)?.probed.clone();
+        let known = lock(&self.services).get(service)?.probed.clone();
         let found = known.unwrap_or_else(probe);
-        let mut services = self.services();
+        let mut services = lock(&self.services);
         Some(
             services
                 .get_mut(service)?
@@ -274,10 +275,6 @@ impl Admission {
                 .get_or_insert(found)
                 .clone(),
         )
-    }
-
-    fn services(&self) -> MutexGuard<'_, BTreeMap<String, Answers>> {
-        self.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,8 @@
 //! When all participants wait, the clock is moved to the earliest instant that one of them waits for. So each
 //! participant sees exactly the time that it waited for, and the clock stands still while any of them acts.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use conformant_base::parallel::{lock, recovered};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Shared state of the clock barrier.
@@ -63,13 +64,9 @@ impl ClockBarrier {
     pub(super) fn join(&self) -> Participant<'_> {
         let moved = self
             .changed
-            .wait_while(self.state(), |state| state.is_moving);
-        moved.unwrap_or_else(PoisonError::into_inner).acting += 1;
+            .wait_while(lock(&self.state), |state| state.is_moving);
+        recovered(moved).acting += 1;
         Participant { barrier: self }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,7 +83,7 @@ impl Participant<'_> {
         follow: impl Fn(Duration),
         (look, is_over): (Duration, impl Fn() -> bool),
     ) -> bool {
-        let mut state = self.barrier.state();
+        let mut state = lock(&self.barrier.state);
         let mut seen = state.passed;
         let until = seen + duration;
         let failed = state.failed;
@@ -110,13 +107,13 @@ impl Participant<'_> {
             let is_first = state.until.iter().all(|&other| until <= other);
             if state.acting > 0 || state.is_moving || !is_first {
                 let waited = self.barrier.changed.wait_timeout(state, look);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                state = recovered(waited).0;
                 continue;
             }
             state.is_moving = true;
             drop(state);
             let could = shift(until.saturating_sub(seen));
-            state = self.barrier.state();
+            state = lock(&self.barrier.state);
             state.is_moving = false;
             if could {
                 state.advance_to(until);
@@ -131,7 +128,7 @@ impl Participant<'_> {
 
 impl Drop for Participant<'_> {
     fn drop(&mut self) {
-        self.barrier.state().acting -= 1;
+        lock(&self.barrier.state).acting -= 1;
         self.barrier.changed.notify_all();
     }
 }
@@ -202,12 +199,12 @@ mod tests {
                     });
                 }
                 std::thread::yield_now();
-                *begun.lock().unwrap() == 0 && barrier.state().acting == 0
+                *begun.lock().unwrap() == 0 && lock(&barrier.state).acting == 0
             };
             assert!(participant.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
             drop(participant);
         });
-        let state = barrier.state();
+        let state = lock(&barrier.state);
         assert_eq!((state.acting, state.until.len()), (0, 0));
         assert!(state.passed > seconds(3));
     }
@@ -244,6 +241,6 @@ mod tests {
         let participant = barrier.join();
         let _acts = barrier.join();
         assert!(!participant.wait(seconds(3), |_| true, |_| {}, (LOOK, || true)));
-        assert_eq!(barrier.state().acting, 2);
+        assert_eq!(lock(&barrier.state).acting, 2);
     }
 }

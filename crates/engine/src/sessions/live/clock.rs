@@ -8,10 +8,11 @@ use crate::session::HookFault;
 use crate::settings::Hook;
 use crate::template::wait_of;
 use conformant_base::clock;
+use conformant_base::parallel::lock;
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use serde_json::{Value, json};
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Waits of at least this length move the target's clock if there is a hook for it. Shorter ones take real time.
@@ -36,7 +37,7 @@ impl Live {
     /// The offset of the target's clock. A call of the hook keeps this lock until its answer is stored: otherwise the
     /// answer of a concurrent call could be stored in between, and the two would seem to contradict each other.
     pub(super) fn ahead(&self) -> MutexGuard<'_, ClockOffset> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ahead)
     }
 
     /// Asks for the offset of the target's clock; `None` if the hook does not report the time.

@@ -9,10 +9,11 @@ use super::target::Live;
 use crate::session::SendFault;
 use conformant_base::clock;
 use conformant_base::http::{Cause, Request, Response};
+use conformant_base::parallel::lock;
 use conformant_net::transport::Limits;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a service may refuse connections, or only its gateway may answer; it may be restarting.
@@ -86,7 +87,7 @@ impl Health {
     /// Registers an exchange before it is sent.
     pub(super) fn begin<'a>(&'a self, service: &'a str) -> InFlightExchange<'a> {
         let began = clock::monotonic();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.exchanges += 1;
         let number = state.exchanges;
         let known = state.services.entry(service.to_owned()).or_default();
@@ -100,12 +101,12 @@ impl Health {
     }
 
     pub(super) fn gone(&self) -> Option<(String, String)> {
-        self.state().gone.clone()
+        lock(&self.state).gone.clone()
     }
 
     /// The services that never answered, and why.
     pub(super) fn never_reached(&self) -> BTreeMap<String, String> {
-        let state = self.state();
+        let state = lock(&self.state);
         let unreached = state.services.iter();
         unreached
             .filter_map(|(name, service)| Some((name.clone(), service.unreached.clone()?)))
@@ -114,14 +115,14 @@ impl Health {
 
     /// Whether there is a sign that a service is gone.
     fn is_in_doubt(&self, service: &str) -> bool {
-        let state = self.state();
+        let state = lock(&self.state);
         let service = state.services.get(service);
         service.is_some_and(|service| service.doubt.is_some())
     }
 
     /// Services in doubt, or from which nothing came for a time.
     fn to_probe(&self, now: Instant) -> Vec<String> {
-        let state = self.state();
+        let state = lock(&self.state);
         let is_due = |service: &&Service| {
             let is_early = |at: Instant| now.saturating_duration_since(at) < PROBE_EVERY;
             let quiet = service.quiet_for(now);
@@ -134,23 +135,19 @@ impl Health {
 
     /// Leaves out time in which this program did not run, because its machine was overloaded.
     fn leave_out(&self, late: Duration) {
-        for service in self.state().services.values_mut() {
+        for service in lock(&self.state).services.values_mut() {
             let times = service.in_flight.values_mut();
             let times = times.chain(&mut service.answered_at);
             let since = service.doubt.as_mut().map(|doubt| &mut doubt.since);
             times.chain(since).for_each(|time| *time += late);
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl InFlightExchange<'_> {
     /// Evaluates the outcome of the exchange.
     pub(super) fn note(self, request: &Request, outcome: &Result<Response, SendFault>) {
-        let mut state = self.health.state();
+        let mut state = lock(&self.health.state);
         let Some(service) = state.services.get_mut(self.service) else {
             return;
         };
@@ -172,7 +169,7 @@ impl InFlightExchange<'_> {
                     service.unreached.get_or_insert(why);
                 }
                 // An exchange that ends with its time limit has been silent since it began.
-                let why = format!("{}: {}", fault.cause, fault.detail);
+                let why = fault.to_string();
                 service.doubt(self.began, why, GONE_AFTER);
             }
             Err(_) => {}
@@ -182,7 +179,7 @@ impl InFlightExchange<'_> {
 
 impl Drop for InFlightExchange<'_> {
     fn drop(&mut self) {
-        let mut state = self.health.state();
+        let mut state = lock(&self.health.state);
         if let Some(service) = state.services.get_mut(self.service) {
             service.in_flight.remove(&self.number);
         }
@@ -269,7 +266,7 @@ impl Live {
         let base = self.bases.get(service)?;
         let now = clock::monotonic();
         let (request, within, silent_after) = {
-            let mut state = self.health.state();
+            let mut state = lock(&self.health.state);
             // All services may be on one loaded machine.
             let slowest = state.services.values().map(|known| known.slowest).max();
             let silent_after =
@@ -292,11 +289,11 @@ impl Live {
         let client = self.settings.reach.client(limits, &self.bases);
         let client = client.interrupted_by(std::sync::Arc::clone(&self.interrupted));
         let answer = client.send(base, &request, within);
-        let answer = answer.map_err(|fault| SendFault::from(&fault));
+        let answer = answer.map_err(SendFault::from);
         if answer.is_ok() {
             self.client.try_again(base.origin());
         }
-        let mut state = self.health.state();
+        let mut state = lock(&self.health.state);
         let known = state.services.get_mut(service)?;
         let (why, since, lasting) = match &answer {
             Ok(response) => match sign_in_answer(response) {
@@ -307,7 +304,7 @@ impl Live {
                 }
             },
             Err(fault) if is_sign(&fault.cause) => {
-                let why = format!("{}: {}", fault.cause, fault.detail);
+                let why = fault.to_string();
                 let quiet = known.quiet_for(now).unwrap_or_default();
                 match fault.cause.is_unreachable() {
                     true => (why, now, GONE_AFTER),
@@ -322,11 +319,9 @@ impl Live {
             state.gone = Some((service.to_owned(), why.clone()));
             self.interrupted.store(true, Ordering::Relaxed);
         }
-        answer.err().or(Some(SendFault {
-            cause: Cause::Unreachable,
-            detail: why,
-            partial: None,
-        }))
+        answer
+            .err()
+            .or(Some(SendFault::new(Cause::Unreachable, why)))
     }
 }
 
@@ -401,11 +396,7 @@ mod tests {
         let health = Health::default();
         let ask = Request::new("GET", "/");
         let late = || -> Result<Response, SendFault> {
-            Err(SendFault {
-                cause: Cause::FirstByteTimeout,
-                detail: "nothing within 2s".to_owned(),
-                partial: None,
-            })
+            Err(SendFault::new(Cause::FirstByteTimeout, "nothing within 2s"))
         };
         health.begin("chat").note(&ask, &late());
         let why = &health.never_reached()["chat"];

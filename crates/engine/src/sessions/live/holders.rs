@@ -1,8 +1,9 @@
 //! Holders of exclusive values: the executions that scenarios of this run made, and which of them may still be active.
 
 use crate::session::Holder;
+use conformant_base::parallel::lock;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// All holders that the run made.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ struct State {
 impl Holders {
     /// Records a new holder of a session.
     pub(super) fn record(&self, holder: Holder, session: u64) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.made.insert(holder.key.clone());
         state
             .active
@@ -29,38 +30,38 @@ impl Holders {
 
     /// Whether this run made it.
     pub(super) fn has_made(&self, key: &str) -> bool {
-        self.state().made.contains(key)
+        lock(&self.state).made.contains(key)
     }
 
     /// Removes one that was ended.
     pub(super) fn remove(&self, key: &str) {
-        self.state().active.remove(key);
+        lock(&self.state).active.remove(key);
     }
 
     /// The holders that a session made and did not end.
     pub(super) fn of(&self, session: u64) -> Vec<Holder> {
-        let state = self.state();
+        let state = lock(&self.state);
         let own = state.active.values().filter(|(_, of)| *of == Some(session));
         own.map(|(holder, _)| holder.clone()).collect()
     }
 
     /// Whether another session needs it.
     pub(super) fn is_of_another(&self, key: &str, session: u64) -> bool {
-        let state = self.state();
+        let state = lock(&self.state);
         let of = state.active.get(key).and_then(|(_, of)| *of);
         of.is_some_and(|of| of != session)
     }
 
     /// Whether a holder in another scope has that value, which this session does not need.
     pub(super) fn is_held_elsewhere(&self, value: &str, scope: &str, session: u64) -> bool {
-        self.state().active.values().any(|(holder, of)| {
+        lock(&self.state).active.values().any(|(holder, of)| {
             holder.value == value && holder.scope != scope && *of != Some(session)
         })
     }
 
     /// Marks the holders of a session as left behind.
     pub(super) fn leave(&self, session: u64) {
-        for (_, of) in self.state().active.values_mut() {
+        for (_, of) in lock(&self.state).active.values_mut() {
             if *of == Some(session) {
                 *of = None;
             }
@@ -70,7 +71,7 @@ impl Holders {
     /// Removes those that were left behind with one of these values, and returns them.
     pub(super) fn take_left(&self, values: &BTreeSet<String>) -> Vec<Holder> {
         let mut left = Vec::new();
-        self.state().active.retain(|_, (holder, of)| {
+        lock(&self.state).active.retain(|_, (holder, of)| {
             let is_left = of.is_none() && values.contains(&holder.value);
             if is_left {
                 left.push(holder.clone());
@@ -78,10 +79,6 @@ impl Holders {
             !is_left
         });
         left
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

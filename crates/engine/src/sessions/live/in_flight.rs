@@ -5,7 +5,8 @@
 //! - A rejection with 429, or 503 and `Retry-After`, of a read or of a change that was alone shows a rate limit. From then on
 //!   changes overlap.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use conformant_base::parallel::{lock, recovered};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Interval at which a request that waits checks whether the run has ended.
@@ -49,10 +50,10 @@ pub(super) struct Sent<'a> {
 impl InFlight {
     /// Registers changes before they are sent. Waits for those in flight if changes are sent one after the other.
     pub(super) fn register(&self, count: usize, is_over: impl Fn() -> bool) -> Sent<'_> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         while state.order == Order::OneByOne && state.count > 0 && !is_over() {
             let waited = self.decreased.wait_timeout(state, CHECK_EVERY);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = recovered(waited).0;
         }
         let was_quiet = state.count == 0;
         state.count += count;
@@ -66,7 +67,7 @@ impl InFlight {
 
     /// Lets changes wait for each other from now on, unless the target has a rate limit.
     pub(super) fn serialize(&self) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.order == Order::Free {
             state.order = Order::OneByOne;
         }
@@ -74,30 +75,26 @@ impl InFlight {
 
     /// Lets changes overlap: the target rejects requests because there are too many.
     pub(super) fn allow_overlap(&self) {
-        self.state().order = Order::RateLimited;
+        lock(&self.state).order = Order::RateLimited;
         self.decreased.notify_all();
     }
 
     /// Whether the target rejects requests because there are too many.
     pub(super) fn is_rate_limited(&self) -> bool {
-        self.state().order == Order::RateLimited
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state).order == Order::RateLimited
     }
 }
 
 impl Sent<'_> {
     /// Whether another change was in flight since these were registered.
     pub(super) fn has_overlapped(&self) -> bool {
-        self.begun != Some(self.within.state().begun)
+        self.begun != Some(lock(&self.within.state).begun)
     }
 }
 
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
-        self.within.state().count -= self.count;
+        lock(&self.within.state).count -= self.count;
         self.within.decreased.notify_all();
     }
 }

@@ -4,8 +4,9 @@ use super::target::Live;
 use crate::session::HookFault;
 use crate::stop::Stop;
 use conformant_base::clock;
+use conformant_base::parallel::lock;
 use serde_json::{Value, json};
-use std::sync::{MutexGuard, PoisonError};
+
 use std::time::{Duration, Instant};
 
 /// Duration of a lease.
@@ -37,7 +38,8 @@ impl Live {
         let Some(hook) = self.settings.hooks.get(LEASE) else {
             return Ok(None);
         };
-        let mut leased = self.leased();
+        // Until an answer arrives, so that requests and releases do not overtake one another.
+        let mut leased = lock(&self.leased);
         let (holders, since) = leased.0.unwrap_or((0, clock::monotonic()));
         // A renewal by the same owner is always granted.
         if holders > 0 && since.elapsed() < LEASE_RENEWED {
@@ -77,11 +79,6 @@ impl Live {
             clock::sleep(LEASE_EVERY);
         }
     }
-
-    /// Locked until an answer arrives, so that requests and releases do not overtake one another.
-    fn leased(&self) -> MutexGuard<'_, Leased> {
-        self.leased.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
@@ -96,7 +93,7 @@ impl Leased {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let mut leased = self.live.leased();
+        let mut leased = lock(&self.live.leased);
         leased.0 = leased
             .0
             .and_then(|(holders, since)| (holders > 1).then(|| (holders - 1, since)));

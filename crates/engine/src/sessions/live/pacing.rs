@@ -12,8 +12,9 @@ use super::pace::{INTERVAL_MAX, PERIOD_MAX, Pace};
 use super::rate_limit::{is_limit, remaining, requested_wait, time_until_reset};
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
+use conformant_base::parallel::lock;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Maximum number of retries without `Retry-After`.
@@ -82,17 +83,17 @@ impl Schedule {
 
     /// Reserves the next slot of an operation.
     pub(super) fn reserve(&self, operation: &str) -> RequestSlot {
-        self.state().reserve(operation, clock::monotonic())
+        lock(&self.0).reserve(operation, clock::monotonic())
     }
 
     /// Whether a rejection forbids such a request now, so that the slot is void.
     pub(super) fn is_blocked(&self, operation: &str) -> bool {
-        self.state().is_blocked(operation, clock::monotonic())
+        lock(&self.0).is_blocked(operation, clock::monotonic())
     }
 
     /// Whether a slot passed unused, if slots have intervals.
     pub(super) fn is_missed(&self, operation: &str, slot: &RequestSlot) -> bool {
-        let state = self.state();
+        let state = lock(&self.0);
         let pace = state.operations.get(operation);
         let own = pace.map_or(Duration::ZERO, |pace| pace.interval);
         let interval = state.spacing(slot.at).max(own);
@@ -107,13 +108,13 @@ impl Schedule {
 
     /// Counts a hook that was called.
     pub(super) fn count_hook(&self) {
-        let (mut state, now) = (self.state(), clock::monotonic());
+        let (mut state, now) = (lock(&self.0), clock::monotonic());
         state.record_served(HOOK, now);
     }
 
     /// Adapts the schedule to a hook that must wait because of a rate limit.
     pub(super) fn learn_from_hook(&self, wait: Duration) {
-        let (mut state, now) = (self.state(), clock::monotonic());
+        let (mut state, now) = (lock(&self.0), clock::monotonic());
         let is_of_all = state.record_rejected(HOOK, now);
         let pace = state.pace(is_of_all, HOOK, now);
         // Hooks in flight at the same time are rejected together, which counts once.
@@ -128,7 +129,7 @@ impl Schedule {
     /// Whether the target has a rate limit for all requests.
     #[cfg(test)]
     pub(super) fn is_limited(&self) -> bool {
-        !self.state().all.interval.is_zero()
+        !lock(&self.0).all.interval.is_zero()
     }
 
     /// Adapts the schedule to an answer to the given attempt at an operation.
@@ -139,7 +140,7 @@ impl Schedule {
         attempt: &RequestAttempt,
         deadline: Instant,
     ) -> Next {
-        let (mut state, now) = (self.state(), clock::monotonic());
+        let (mut state, now) = (lock(&self.0), clock::monotonic());
         state.learn((operation, response), attempt, deadline, now)
     }
 
@@ -148,14 +149,10 @@ impl Schedule {
         if is_limit(response) {
             return requested_wait(&response.headers).filter(|wait| !wait.is_zero());
         }
-        let (mut state, now) = (self.state(), clock::monotonic());
+        let (mut state, now) = (lock(&self.0), clock::monotonic());
         state.all.record_served(now);
         state.read_headers(&response.headers, now);
         None
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -357,8 +354,7 @@ mod tests {
             }
         };
         let interval = || {
-            schedule
-                .state()
+            lock(&schedule.0)
                 .operation(READ, clock::monotonic())
                 .interval
         };
@@ -392,7 +388,7 @@ mod tests {
             schedule.learn(operation, &answer(429, Some("1")), &attempt, hour);
         }
         assert_eq!(
-            schedule.state().all.interval,
+            lock(&schedule.0).all.interval,
             Duration::from_millis(25) * 21 / 20
         );
         assert!(schedule.reserve_for_hook() > clock::monotonic() + Duration::from_millis(900));
@@ -444,8 +440,7 @@ mod tests {
         assert_eq!(rejected(9), Next::AgainAlone(wait));
         assert_eq!(rejected(4), Next::AgainAlone(wait));
         assert!(
-            schedule
-                .state()
+            lock(&schedule.0)
                 .operation(READ, clock::monotonic())
                 .interval
                 .is_zero()
@@ -475,7 +470,7 @@ mod tests {
             response.headers.set("X-RateLimit-Remaining", left);
             response.headers.set("X-RateLimit-Reset", reset);
             schedule.learn(READ, &response, &alone(&schedule, 0), hour);
-            let state = schedule.state();
+            let state = lock(&schedule.0);
             state.spacing(clock::monotonic()).as_millis()
         };
         assert_eq!(pause("many", "9"), 0);

@@ -3,9 +3,10 @@
 //! Scenarios share numbers until the target shows that a number can be in use only once. From then on a scenario begins
 //! when all its numbers are free, and each belongs to one scenario at a time.
 
+use conformant_base::parallel::{lock, recovered};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
 
 /// The phone numbers of a run.
 #[derive(Debug)]
@@ -72,7 +73,7 @@ impl PhoneNumbers {
     /// How many scenarios that need numbers can run at the same time.
     pub(super) fn limit(&self) -> usize {
         if self.are_exclusive() {
-            self.use_counts().len()
+            lock(&self.use_counts).len()
         } else {
             usize::MAX
         }
@@ -90,7 +91,7 @@ impl PhoneNumbers {
 
     /// Takes all numbers that a scenario needs. Waits for unused ones if numbers are exclusive.
     pub(super) fn take(&self, needs: &Needs) -> UsedNumbers<'_> {
-        let mut use_counts = self.use_counts();
+        let mut use_counts = lock(&self.use_counts);
         loop {
             let are_exclusive = self.are_exclusive();
             let count = |number: &String| use_counts.get(number).copied().unwrap_or_default();
@@ -106,10 +107,7 @@ impl PhoneNumbers {
             let mut numbers = needs.named.clone();
             numbers.extend(number.cloned());
             if are_exclusive && numbers.iter().any(|number| count(number) > 0) {
-                use_counts = self
-                    .freed
-                    .wait(use_counts)
-                    .unwrap_or_else(PoisonError::into_inner);
+                use_counts = recovered(self.freed.wait(use_counts));
                 continue;
             }
             for number in &numbers {
@@ -123,17 +121,11 @@ impl PhoneNumbers {
             };
         }
     }
-
-    fn use_counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.use_counts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for UsedNumbers<'_> {
     fn drop(&mut self) {
-        let mut use_counts = self.phone_numbers.use_counts();
+        let mut use_counts = lock(&self.phone_numbers.use_counts);
         for number in &self.numbers {
             if let Some(scenarios) = use_counts.get_mut(number) {
                 *scenarios -= 1;

@@ -9,8 +9,9 @@ use super::scenario::{LiveScenario, response_of, shape_of};
 use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{HookFault, SendFault};
 use conformant_base::clock;
+use conformant_base::http::Cause;
 use conformant_net::transport::{Arrival, Departure};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 impl LiveScenario<'_> {
@@ -98,7 +99,8 @@ impl LiveScenario<'_> {
                 starts.push(start);
                 let hook = live.settings.hooks.get(name);
                 threads.push(scope.spawn(move || {
-                    wait_for(&started)?;
+                    // There is no start if no request was completed.
+                    started.recv().ok()?;
                     let sent = clock::monotonic();
                     let result = hook
                         .ok_or(HookFault::Unsupported)
@@ -121,7 +123,7 @@ impl LiveScenario<'_> {
             let hooked: Vec<_> = joined.collect();
             (arrived, hooked)
         });
-        let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
+        let arrived = arrived?;
         let sent = arrived.iter().map(|one| one.sent);
         let sent = sent.chain(hooked.iter().flatten().map(|(_, sent, _)| *sent));
         let began = sent.min().unwrap_or_else(clock::monotonic);
@@ -137,11 +139,7 @@ impl LiveScenario<'_> {
         if acted.len() == actions.len() {
             return Ok(acted);
         }
-        Err(SendFault {
-            cause: conformant_base::http::Cause::Interrupted,
-            detail: "a hook did not run".to_owned(),
-            partial: None,
-        })
+        Err(SendFault::new(Cause::Interrupted, "a hook did not run"))
     }
 }
 
@@ -154,15 +152,9 @@ fn services_of<'a>(actions: &[Action<'a>]) -> impl Iterator<Item = &'a str> {
 }
 
 fn answered_at(began: Instant, arrival: Arrival) -> Acted {
-    let answer = arrival.answer.map(response_of);
-    let answer = answer.map_err(|fault| SendFault::from(&fault));
+    let answer = arrival.answer.map(response_of).map_err(SendFault::from);
     let times = (arrival.sent, arrival.received);
     acted(began, ActionResult::Response(answer), times)
-}
-
-/// Waits for the start; `None` if there is none, because no request was completed.
-fn wait_for(start: &Receiver<()>) -> Option<()> {
-    start.recv().ok()
 }
 
 fn acted(began: Instant, result: ActionResult, (sent, received): (Instant, Instant)) -> Acted {

@@ -130,11 +130,8 @@ impl Session for LiveScenario<'_> {
     }
 
     fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
-        let base = BaseUrl::parse(origin).map_err(|why| SendFault {
-            cause: Cause::Redirect,
-            detail: format!("{origin}: {why}"),
-            partial: None,
-        })?;
+        let base = BaseUrl::parse(origin)
+            .map_err(|why| SendFault::new(Cause::Redirect, format!("{origin}: {why}")))?;
         self.send_within_limits((origin, request), &|| self.exchange(&base, request))
     }
 
@@ -409,7 +406,7 @@ impl LiveScenario<'_> {
                 if fault.on_kept {
                     self.cut_off.replace(Some(fault.to_string()));
                 }
-                SendFault::from(&fault)
+                fault.into()
             })
     }
 

@@ -3,8 +3,9 @@
 //! A waiting scenario releases its slot, so waits overlap without more concurrent requests than jobs. A free slot goes
 //! to the scenario that began first, because the longest begin first.
 
+use conformant_base::parallel::{lock, recovered};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 /// The slots of a run.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Slots {
 
     /// Waits for a slot; `turn` is the unique number of the scenario.
     pub(super) fn take(&self, turn: u64) -> Slot<'_> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.free > 0 {
             state.free -= 1;
             return Slot { slots: self };
@@ -46,19 +47,15 @@ impl Slots {
         let given = Arc::new(Condvar::new());
         state.waiting.insert(turn, Arc::clone(&given));
         while state.waiting.contains_key(&turn) {
-            state = given.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = recovered(given.wait(state));
         }
         Slot { slots: self }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        let mut state = self.slots.state();
+        let mut state = lock(&self.slots.state);
         match state.waiting.pop_first() {
             Some((_, given)) => given.notify_one(),
             None => state.free += 1,
@@ -83,7 +80,7 @@ mod tests {
                     order.lock().unwrap().push(turn);
                 });
             }
-            while slots.state().waiting.len() < 3 {
+            while lock(&slots.state).waiting.len() < 3 {
                 std::thread::yield_now();
             }
             drop(first);

@@ -17,7 +17,7 @@ use crate::provision;
 use crate::session::{Callbacks, Holder, HookFault, OpenError, Session};
 use crate::sessions::{hooks, short_name};
 use crate::settings::{Hook, Settings, Target};
-use crate::{Concurrency, Planned, ResourceClaim, Sessions};
+use crate::{Concurrency, Planned, ResourceClaim, RunEnd, Sessions};
 use conformant_base::clock;
 use conformant_base::http::{Request, Response};
 use conformant_net::transport::{
@@ -476,28 +476,25 @@ impl Sessions for Live {
         self.waits.take()
     }
 
-    fn denied_by(&self) -> Vec<String> {
+    fn services(&self) -> RunEnd {
         let targets = &self.settings.targets;
-        self.admission.denied_by(
+        let denied_by = self.admission.denied_by(
             |service| targets.get(service).is_some_and(Target::has_credentials),
             |service| self.send_probe(service),
-        )
-    }
-
-    fn rejected_account(&self) -> Option<String> {
-        self.admission.rejected_account()
-    }
-
-    fn wrong_addresses(&self) -> Vec<(String, String)> {
-        let doubtful = self.admission.elsewhere();
-        doubtful
-            .into_iter()
+        );
+        let doubtful = self.admission.elsewhere().into_iter();
+        let doubtful = doubtful.filter(|service| !denied_by.contains(service));
+        let wrong_addresses = doubtful
             .filter_map(|service| Some((service.clone(), self.leads_elsewhere(&service)?)))
-            .collect()
-    }
-
-    fn unserved(&self) -> Vec<(String, u16)> {
-        self.admission.unserved()
+            .collect();
+        RunEnd {
+            denied_by,
+            wrong_addresses,
+            rejected_account: self.admission.rejected_account(),
+            unserved: self.admission.unserved(),
+            never_reached: self.health.never_reached(),
+            ..RunEnd::default()
+        }
     }
 
     fn gone(&self) -> Option<(String, String)> {
@@ -506,10 +503,6 @@ impl Sessions for Live {
 
     fn watch(&self, is_done: &dyn Fn() -> bool) {
         self.watch_services(is_done);
-    }
-
-    fn never_reached(&self) -> BTreeMap<String, String> {
-        self.health.never_reached()
     }
 
     fn clock_seconds(&self) -> Option<f64> {

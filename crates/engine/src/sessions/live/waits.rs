@@ -1,8 +1,9 @@
 //! What the scenarios of a live run wait for, as the progress of the run shows it.
 
 use conformant_base::clock;
+use conformant_base::parallel::lock;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often scenarios that wait are reported if their number stays the same.
@@ -49,7 +50,7 @@ impl Waits {
             ms => format!("{ms} ms"),
         };
         let wait = (service.to_owned(), format!("{status}, waiting {span}"));
-        self.state().rate_limit = Some(wait);
+        lock(&self.state).rate_limit = Some(wait);
     }
 
     /// Counts a scenario that waits for callbacks.
@@ -70,7 +71,7 @@ impl Waits {
     /// The last wait for a rate limit since the last call; or else the scenarios that wait now, once a second and if their
     /// number has changed. As service, which is empty for scenarios, and reason.
     pub(super) fn take(&self) -> Option<(String, String)> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if let Some(wait) = state.rate_limit.take() {
             return Some(wait);
         }
@@ -95,10 +96,6 @@ impl Waits {
         });
         Some((String::new(), parts.collect::<Vec<_>>().join(", ")))
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
@@ -112,7 +109,7 @@ mod tests {
         let one = Some((String::new(), "1 scenario waits for callbacks".to_owned()));
         assert_eq!(waits.take(), one);
         assert_eq!(waits.take(), None, "within a second");
-        waits.state().counted = None;
+        lock(&waits.state).counted = None;
         assert_eq!(waits.take(), one);
         let others = (waits.for_callbacks(), waits.for_results());
         let words = "2 scenarios wait for callbacks, 1 scenario waits for events or another state";
