@@ -27,6 +27,11 @@ pub fn instant(text: &str) -> Option<Timestamp> {
     }
 }
 
+/// Whether a text is a date in any form of ISO 8601: calendar, week or ordinal date, basic or extended.
+pub fn is_date(text: &str) -> bool {
+    read_date(text).is_some()
+}
+
 /// Rarely used forms.
 fn rare(date: &str, time: &str) -> Option<Timestamp> {
     let zone = time.find(['Z', 'z', '+', '-'])?;
@@ -138,6 +143,24 @@ mod tests {
             ("2026-W01-1T00:00:00+00:00", "2025-12-29T00:00:00Z"),
         ] {
             assert_eq!(instant(text), Some(same.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_has_the_forms_that_it_has_in_an_instant() {
+        for (text, expected) in [
+            ("2026-01-31", true),
+            ("20260131", true),
+            ("2026-031", true),
+            ("2026-W05-6", true),
+            ("2026-02-31", false),
+            ("2026-0131", false),
+            ("20260131T0", false),
+            ("2026-01", false),
+            ("+0260131", false),
+            ("", false),
+        ] {
+            assert_eq!(is_date(text), expected, "{text}");
         }
     }
 
