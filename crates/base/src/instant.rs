@@ -44,7 +44,11 @@ fn rare(date: &str, time: &str) -> Option<Timestamp> {
 fn read_date(text: &str) -> Option<Date> {
     let dashes = places_of('-', text);
     let digits = text.replace('-', "");
-    let number = |from: usize, to: usize| digits.get(from..to)?.parse::<i16>().ok();
+    let number = |from: usize, to: usize| {
+        let part = digits.get(from..to)?;
+        let is_number = part.bytes().all(|b| b.is_ascii_digit());
+        is_number.then(|| part.parse::<i16>().ok()).flatten()
+    };
     let year = number(0, 4)?;
     match (digits.len(), dashes.as_slice()) {
         (8, [] | [4, 8]) if digits.as_bytes()[4] == b'W' => {
