@@ -205,7 +205,7 @@ impl Selftest<'_> {
     ) -> BTreeSet<String> {
         let asks = |c: &Clean, v: &Variant| c.consulted.contains(&Switch::Variant(*v));
         let first = drawn.of(clean);
-        let mut variants: Vec<Variant> = variants.iter().copied().collect();
+        let mut variants = variants.to_vec();
         variants.retain(|v| asks(first, v));
         let most = TOGETHER_MIN + drawn.below(TOGETHER_MAX - TOGETHER_MIN + 1);
         while variants.len() > most {

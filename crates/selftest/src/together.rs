@@ -60,12 +60,10 @@ impl Selftest<'_> {
 /// Whether a scenario was judged completely and nothing fails it. What differs from what is advised may be reported.
 fn is_passed(on: &[Switch], concluded: &Concluded) -> bool {
     let mut findings = concluded.judgment.findings.iter();
-    let is_complete = match concluded.result.verdict {
-        Verdict::Pass => true,
-        // What stays unanswered depends on the number of requests, which any other variation changes.
-        Verdict::Inconclusive => on.contains(&Switch::Variant(Variant::RateLimited)),
-        _ => false,
-    };
+    // What stays unanswered depends on the number of requests, which any other variation changes.
+    let may_stop = on.contains(&Switch::Variant(Variant::RateLimited));
+    let verdict = concluded.result.verdict;
+    let is_complete = verdict == Verdict::Pass || may_stop && verdict == Verdict::Inconclusive;
     is_complete && !findings.any(|f| f.level == Level::Must)
 }
 
