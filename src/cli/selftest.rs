@@ -33,6 +33,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         jobs: args.jobs.unwrap_or_else(super::processors),
         filters: args.filters.clone(),
         enough: is_quick.then_some(&recorded.caught_by),
+        seed: args.seed,
     };
     if let Some(sequences) = args.explore {
         let drawn = (sequences, args.seed);
@@ -55,7 +56,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     }
     if let Some(count) = args.pairs {
         bar.set_length(2 * count as u64);
-        let pairs = selftest.pairs(count, args.seed, &recorded, &|done| {
+        let pairs = selftest.pairs(count, &recorded, &|done| {
             bar.set_position(done as u64);
         });
         bar.finish_and_clear();

@@ -387,6 +387,7 @@ fn exploration_alone_finds_its_share_of_the_named_faults() {
         jobs: 2,
         filters: Vec::new(),
         enough: None,
+        seed: 1,
     };
     let share = selftest.explored_sample();
     assert!(share > 0, "exploration finds nothing any more");

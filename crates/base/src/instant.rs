@@ -27,6 +27,11 @@ pub fn instant(text: &str) -> Option<Timestamp> {
     }
 }
 
+/// Whether a text is a date in any form of ISO 8601: calendar, week or ordinal date, basic or extended.
+pub fn is_date(text: &str) -> bool {
+    read_date(text).is_some()
+}
+
 /// Rarely used forms.
 fn rare(date: &str, time: &str) -> Option<Timestamp> {
     let zone = time.find(['Z', 'z', '+', '-'])?;
@@ -39,7 +44,11 @@ fn rare(date: &str, time: &str) -> Option<Timestamp> {
 fn read_date(text: &str) -> Option<Date> {
     let dashes = places_of('-', text);
     let digits = text.replace('-', "");
-    let number = |from: usize, to: usize| digits.get(from..to)?.parse::<i16>().ok();
+    let number = |from: usize, to: usize| {
+        let part = digits.get(from..to)?;
+        let is_number = part.bytes().all(|b| b.is_ascii_digit());
+        is_number.then(|| part.parse::<i16>().ok()).flatten()
+    };
     let year = number(0, 4)?;
     match (digits.len(), dashes.as_slice()) {
         (8, [] | [4, 8]) if digits.as_bytes()[4] == b'W' => {
@@ -138,6 +147,24 @@ mod tests {
             ("2026-W01-1T00:00:00+00:00", "2025-12-29T00:00:00Z"),
         ] {
             assert_eq!(instant(text), Some(same.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_has_the_forms_that_it_has_in_an_instant() {
+        for (text, expected) in [
+            ("2026-01-31", true),
+            ("20260131", true),
+            ("2026-031", true),
+            ("2026-W05-6", true),
+            ("2026-02-31", false),
+            ("2026-0131", false),
+            ("20260131T0", false),
+            ("2026-01", false),
+            ("+0260131", false),
+            ("", false),
+        ] {
+            assert_eq!(is_date(text), expected, "{text}");
         }
     }
 

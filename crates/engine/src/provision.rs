@@ -271,7 +271,7 @@ pub(super) fn freeing(how: &Exclusive, scope: &str, holder: &str) -> Value {
     Value::Object(arguments.into_iter().map(member).collect())
 }
 
-/// The holders of a value in a scope.
+/// The holders of a value in a scope: those that the list shows, and those that this run made, which a list may show later.
 fn holders(
     session: &dyn Session,
     rulebook: &Rulebook,
@@ -298,7 +298,21 @@ fn holders(
             value: value.to_owned(),
             path: path_of_holder(rulebook, exclusive, (scope, key)).unwrap_or_default(),
         });
-    Ok(busy.collect())
+    let mut busy: Vec<Holder> = busy.collect();
+    for made in session.made_holders(value) {
+        let is_listed = busy.iter().any(|holder| holder.key == made.key);
+        if made.scope == scope && !is_listed && is_busy(session, exclusive, &made) {
+            busy.push(made);
+        }
+    }
+    Ok(busy)
+}
+
+/// Whether a holder that this run made still holds its value.
+fn is_busy(session: &dyn Session, exclusive: ExclusiveSetting<'_>, holder: &Holder) -> bool {
+    let shown = page(session, exclusive.service, &holder.path);
+    let shown = shown.ok().flatten();
+    shown.is_some_and(|shown| shows(&shown, &exclusive.how.held.busy))
 }
 
 /// The holders of a value in other scopes, because a person may be in one execution of all flows. `None` if there are
@@ -311,6 +325,11 @@ fn holders_elsewhere(
 ) -> Result<Option<Vec<Holder>>, Stop> {
     /// Maximum number of scopes to read.
     const SCOPES_MAX: usize = 200;
+    let mut busy = session.made_holders(value);
+    busy.retain(|made| made.scope != scope && is_busy(session, exclusive, made));
+    if !busy.is_empty() {
+        return Ok(Some(busy));
+    }
     let ExclusiveSetting { service, how, .. } = exclusive;
     let file = session.settings().index.get(service);
     let setting = file.and_then(|file| file.setting(&how.within));
@@ -324,7 +343,6 @@ fn holders_elsewhere(
     let scopes = operation.items_of(&page).iter();
     let scopes = scopes.filter_map(|item| item.pointer(&found.key)?.as_str());
     let scopes: Vec<&str> = scopes.filter(|other| *other != scope).collect();
-    let mut busy = Vec::new();
     for other in scopes.iter().rev().take(SCOPES_MAX) {
         busy.extend(holders(session, rulebook, exclusive, (other, value))?);
     }

@@ -225,6 +225,11 @@ pub trait Session {
     /// Records a holder of an exclusive value that this scenario made.
     fn record_holder(&self, _holder: Holder) {}
 
+    /// The holders of a value that this run made and did not end.
+    fn made_holders(&self, _value: &str) -> Vec<Holder> {
+        Vec::new()
+    }
+
     /// Whether this run made a holder of the value in another scope, and this scenario does not need it.
     fn is_held_elsewhere(&self, _value: &str, _scope: &str) -> bool {
         false

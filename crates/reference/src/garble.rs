@@ -16,6 +16,8 @@ pub(crate) enum Garble {
     Escaped,
     /// Cut after this number of characters.
     Cut(usize),
+    /// Only the date of a time remains.
+    TimeDropped,
     /// A phone number has a space after its first digit.
     PhoneSpaced,
     /// Form-decoded twice: a plus sign becomes a space.
@@ -52,6 +54,7 @@ impl Garble {
                 .replace('<', "&lt;")
                 .replace('>', "&gt;"),
             Self::Cut(count) => text.chars().take(count).collect(),
+            Self::TimeDropped => text.split('T').next().unwrap_or_default().to_owned(),
             Self::PhoneSpaced => match text.split_at_checked(2) {
                 Some((start, rest)) if start.starts_with('+') && rest.len() > 3 => {
                     format!("{start} {rest}")
@@ -117,6 +120,8 @@ mod tests {
             (Garble::Composed, "cafe\u{301}", "café"),
             (Garble::Escaped, "<b>&", "&lt;b&gt;&amp;"),
             (Garble::Cut(3), "éabc", "éab"),
+            (Garble::TimeDropped, "20200102T030405Z", "20200102"),
+            (Garble::TimeDropped, "2020-01-02T03:04:05Z", "2020-01-02"),
             (Garble::PhoneSpaced, "+12025", "+1 2025"),
             (Garble::PlusIsSpace, "1+1", "1 1"),
             (Garble::PercentDecoded, "%41+b", "A+b"),

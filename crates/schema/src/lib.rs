@@ -13,7 +13,7 @@ pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
 use attribution::{attribute, name_misnamed};
-use conformant_base::instant::instant;
+use conformant_base::instant::{instant, is_date};
 use conformant_record::Level;
 use conformant_rulebook::{Rule, Rulebook, is_one_event};
 use defect::{misfits_in_parts, one_each};
@@ -187,6 +187,7 @@ pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .with_pattern_options(PatternOptions::regex())
         .should_validate_formats(true)
         .with_format("date-time", is_date_time)
+        .with_format("date", is_date)
         .offline()
         .build(schema)
 }

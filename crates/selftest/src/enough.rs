@@ -2,6 +2,7 @@
 //!
 //! - A fault is tried only until these rules have caught it, and only in scenarios that judge one of the missing rules.
 //! - A variation that has made a difference by itself is tried several at a time, and again alone if these are flagged.
+//!   The seed draws which ones.
 //!
 //! So it finds that a recorded rule does not catch a fault any more, and that a variation is flagged. That a further rule
 //! catches a fault is found only in the scenarios that it runs.
@@ -14,8 +15,6 @@ use conformant_record::Verdict;
 use conformant_reference::Switch;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of variations in one run.
-const TOGETHER: usize = 8;
 /// Number of scenarios in which a variation makes a difference by itself before it is tried together with others.
 const ALONE_MIN: usize = 2;
 
@@ -89,28 +88,26 @@ impl<'a> Selftest<'a> {
         }
     }
 
-    /// Those switches that are not flagged when several of them are on in one run of a scenario that passes.
+    /// Those switches that are not flagged when several of them are on in one run of a scenario that passes, and the
+    /// combinations that are flagged although no single switch is.
     pub(super) fn unflagged_together(
         &self,
+        turn: usize,
         planned: &Planned<'_>,
         recorded: &RecordedRun,
         switches: &[Switch],
-    ) -> BTreeSet<Switch> {
-        let groups = switches.len().div_ceil(TOGETHER);
-        let mut unflagged = BTreeSet::new();
-        for group in 0..groups {
-            // Neighbors often change the same.
-            let on = switches.iter().skip(group).step_by(groups).copied();
-            let on: Vec<Switch> = on.collect();
-            let faults = on.iter().flat_map(|switch| switch.alone().0).collect();
-            let variants = on.iter().flat_map(|switch| switch.alone().1).collect();
-            let concluded = self.run_again(recorded, planned, &self.sessions(faults, variants));
+    ) -> (BTreeSet<Switch>, Vec<String>) {
+        let (mut unflagged, mut refused) = (BTreeSet::new(), Vec::new());
+        for on in self.groups(turn, switches) {
+            let concluded = self.with_all(&on, planned, recorded);
             let is_clean = TrialOutcome::of(&concluded) == TrialOutcome::default();
             if is_clean && concluded.result.verdict == Verdict::Pass {
                 unflagged.extend(on);
+            } else {
+                refused.extend(self.refused_combinations(planned, recorded, &on));
             }
         }
-        unflagged
+        (unflagged, refused)
     }
 
     /// Tries the faults that not all recorded rules have caught in all scenarios: a rule may be judged only with the fault.

@@ -14,6 +14,7 @@ mod mutate;
 mod pairs;
 mod report;
 mod scenes;
+mod together;
 mod versions;
 mod written;
 
@@ -54,6 +55,8 @@ pub struct Selftest<'a> {
     /// Rules by fault: once they have caught it, the fault is not tried in longer scenarios. `None` tries every fault and
     /// every variation by itself in every scenario.
     pub enough: Option<&'a CaughtBy>,
+    /// Draws the variations that are tried together.
+    pub seed: u64,
 }
 
 /// One generated fault.

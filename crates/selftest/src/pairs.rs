@@ -1,7 +1,7 @@
-//! Pairs: two variations together, which must not be flagged, and two faults together, one of a payload (soft) and one of
-//! behavior (deep), which must both be reported.
+//! Pairs: two faults together, one of a payload (soft) and one of behavior (deep), which must both be reported; and
+//! combinations of variations, which must not be flagged.
 //!
-//! Pairs are drawn with a seed. Known gaps are left out.
+//! Both are drawn with a seed. Known gaps are left out.
 
 use super::mutate::{Mutator, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
@@ -14,18 +14,21 @@ use rand::{Rng, SeedableRng};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Number of scenarios for a pair of variations.
-const SCENARIOS_PER_PAIR: usize = 25;
+/// Number of scenarios for a combination of variations.
+const SCENARIOS_PER_COMBINATION: usize = 25;
+/// Number of variations in a combination.
+const TOGETHER_MIN: usize = 4;
+const TOGETHER_MAX: usize = 12;
 /// Maximum number of soft faults that are tried with a deep one.
 const DRAWS_PER_PAIR: usize = 40;
 
 /// Result of a number of pairs.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// Number of pairs of variations.
+    /// Number of combinations of variations.
     pub variants: usize,
-    /// Flagged pairs with the rules.
-    pub flagged: Vec<String>,
+    /// The smallest flagged combinations, with the scenario and what came.
+    pub flagged: BTreeSet<String>,
     /// Number of pairs of faults.
     pub defects: usize,
     /// Pairs of which one fault was not reported.
@@ -41,7 +44,7 @@ impl Pairs {
         share(self.defects - self.hidden.len(), self.defects)
     }
 
-    /// True if no pair of variations was flagged, and both faults were reported in 95 % of the pairs.
+    /// True if no combination of variations was flagged, and both faults were reported in 95 % of the pairs.
     pub fn holds(&self) -> bool {
         self.flagged.is_empty() && self.reported_percent() >= 95.0
     }
@@ -49,7 +52,7 @@ impl Pairs {
     /// Counts, then unexpected pairs.
     pub fn render(&self) -> String {
         let mut text = format!(
-            "pairs of variations {:>5} tried, {} flagged\n\
+            "combined variations {:>5} tried, {} flagged\n\
              pairs of faults     {:>5} tried, both reported in {:.1} %\n\
              in addition         {:>5} of which one hides the other's scenario, field or resource\n",
             self.variants,
@@ -89,8 +92,8 @@ impl Pairs {
 
 /// Result of one pair.
 enum Tried {
-    /// A pair of variations, flagged if there is a line.
-    Variants(Option<String>),
+    /// A combination of variations, with a line for each part of it that is flagged.
+    Variants(BTreeSet<String>),
     Defects(Together),
 }
 
@@ -161,14 +164,8 @@ impl Trace {
 }
 
 impl Selftest<'_> {
-    /// Tries that many pairs of either sort on all jobs; reports the number tried.
-    pub fn pairs(
-        &self,
-        count: usize,
-        seed: u64,
-        recorded: &Recorded,
-        tell: &(dyn Fn(usize) + Sync),
-    ) -> Pairs {
+    /// Tries that many combinations and pairs on all jobs; reports the number tried.
+    pub fn pairs(&self, count: usize, recorded: &Recorded, tell: &(dyn Fn(usize) + Sync)) -> Pairs {
         let planned = plan::all(self.rulebook);
         let clean = self.clean(&planned);
         let variants: Vec<Variant> = Variant::ALL
@@ -183,10 +180,9 @@ impl Selftest<'_> {
             .collect();
         let soft: Vec<Rewrite> = self.trials(&clean).into_iter().filter_map(soft).collect();
         let try_out = |turn: usize| {
-            let mut drawn = Generator::for_turn(seed, turn);
+            let mut drawn = Generator::for_turn(self.seed, turn);
             if turn.is_multiple_of(2) {
-                let pair = [*drawn.of(&variants), *drawn.of(&variants)];
-                Tried::Variants(self.accusation(pair, &planned, &clean, &mut drawn))
+                Tried::Variants(self.accusations(&variants, &planned, &clean, &mut drawn))
             } else {
                 let fault = *drawn.of(&faults);
                 Tried::Defects(self.two_defects(fault, &soft, (&planned, &clean), &mut drawn))
@@ -199,31 +195,30 @@ impl Selftest<'_> {
         pairs
     }
 
-    /// The rules that flag a pair of variations.
-    fn accusation(
+    /// The smallest combinations that are flagged of some variations that one scenario depends on.
+    fn accusations(
         &self,
-        pair: [Variant; 2],
+        variants: &[Variant],
         planned: &[Planned<'_>],
         clean: &[Clean],
         drawn: &mut Generator,
-    ) -> Option<String> {
-        let sessions = self.sessions(BTreeSet::new(), BTreeSet::from(pair));
+    ) -> BTreeSet<String> {
         let asks = |c: &Clean, v: &Variant| c.consulted.contains(&Switch::Variant(*v));
-        let mut touched: Vec<&Clean> = clean
-            .iter()
-            .filter(|c| pair.iter().all(|v| asks(c, v)))
-            .collect();
-        if touched.is_empty() {
-            let any = |c: &&Clean| pair.iter().any(|v| asks(c, v));
-            touched = clean.iter().filter(any).collect();
+        let first = drawn.of(clean);
+        let mut variants = variants.to_vec();
+        variants.retain(|v| asks(first, v));
+        let most = TOGETHER_MIN + drawn.below(TOGETHER_MAX - TOGETHER_MIN + 1);
+        while variants.len() > most {
+            variants.swap_remove(drawn.below(variants.len()));
         }
-        while touched.len() > SCENARIOS_PER_PAIR {
+        let several = |c: &&Clean| variants.iter().filter(|v| asks(c, v)).count() > 1;
+        let mut touched: Vec<&Clean> = clean.iter().filter(several).collect();
+        while touched.len() > SCENARIOS_PER_COMBINATION {
             touched.swap_remove(drawn.below(touched.len()));
         }
-        let row = self.over(touched.into_iter(), planned, &sessions);
-        let by: Vec<String> = row.failed_by.into_iter().chain(row.errors).collect();
-        let [one, other] = pair.map(Variant::id);
-        (!by.is_empty()).then(|| format!("{one} + {other}: {}", by.join(", ")))
+        let on: Vec<Switch> = variants.into_iter().map(Switch::Variant).collect();
+        let refused = |c: &Clean| self.refused_in(c, planned, &on);
+        touched.into_iter().flat_map(refused).collect()
     }
 
     /// Whether a run reports a deep fault and a soft one in the same scenarios.
@@ -350,22 +345,22 @@ fn soft(trial: Trial) -> Option<Rewrite> {
 }
 
 /// Random numbers, reproducible by seed.
-struct Generator(ChaCha8Rng);
+pub(super) struct Generator(ChaCha8Rng);
 
 impl Generator {
     /// Each pair has its own generator, so that pairs are independent.
-    fn for_turn(seed: u64, turn: usize) -> Self {
+    pub(super) fn for_turn(seed: u64, turn: usize) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         chance.set_stream(turn as u64);
         Self(chance)
     }
 
-    fn below(&mut self, count: usize) -> usize {
+    pub(super) fn below(&mut self, count: usize) -> usize {
         let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
         draw % count.max(1)
     }
 
-    fn of<'i, T>(&mut self, items: &'i [T]) -> &'i T {
+    pub(super) fn of<'i, T>(&mut self, items: &'i [T]) -> &'i T {
         &items[self.below(items.len())]
     }
 }
@@ -378,7 +373,7 @@ mod tests {
     fn pairs_pass_at_95_percent_without_false_positives() {
         let of = |flagged: usize, hidden: usize| Pairs {
             variants: 9,
-            flagged: vec!["a + b: r".to_owned(); flagged],
+            flagged: (0..flagged).map(|nth| format!("a + b: r{nth}")).collect(),
             defects: 20,
             hidden: vec!["f + g: the soft fault".to_owned(); hidden],
             stopped: vec!["f + h: the deep fault".to_owned()],

@@ -66,6 +66,8 @@ struct Scene {
     came: TrialOutcome,
     /// By switch; none if the result is that of the clean run.
     beside: Vec<(Switch, Option<TrialOutcome>)>,
+    /// Combinations of variations that the scenario does not pass although it passes with fewer of them.
+    refused: Vec<String>,
 }
 
 impl TrialOutcome {
@@ -107,7 +109,9 @@ impl Scenes {
             concluded,
             came,
             beside,
+            refused,
         } = scene;
+        self.unclean.extend(refused);
         if concluded.result.verdict != Verdict::Pass || !came.findings.is_empty() {
             let complaint = complaint("clean reference", &concluded);
             self.unclean.push(complaint);
@@ -203,7 +207,7 @@ impl Selftest<'_> {
         let mut beside = Vec::new();
         let consulted: Vec<Switch> = track.consulted().collect();
         let together = due.together(&consulted);
-        let unflagged = self.unflagged_together(one, &recorded, &together);
+        let (unflagged, refused) = self.unflagged_together(index, one, &recorded, &together);
         beside.extend(unflagged.iter().map(|&switch| (switch, None)));
         track.compare(
             |switch| due.wants(switch, &concluded) && !unflagged.contains(&switch),
@@ -233,6 +237,7 @@ impl Selftest<'_> {
             concluded,
             came,
             beside,
+            refused,
         }
     }
 
@@ -245,6 +250,18 @@ impl Selftest<'_> {
     ) -> Concluded {
         let recorded = lock(&clean.recorded);
         self.run_again(&recorded, &planned[clean.index], sessions)
+    }
+
+    /// See [`Self::refused_combinations`].
+    pub(super) fn refused_in(
+        &self,
+        clean: &Clean,
+        planned: &[Planned<'_>],
+        on: &[Switch],
+    ) -> Vec<String> {
+        let recorded = clean.recorded.lock();
+        let recorded = recorded.unwrap_or_else(PoisonError::into_inner);
+        self.refused_combinations(&planned[clean.index], &recorded, on)
     }
 
     pub(super) fn run_again(
@@ -332,6 +349,7 @@ mod tests {
             jobs: 1,
             filters: Vec::new(),
             enough: None,
+            seed: 0,
         };
         check(&Tried(selftest, plan::all(rulebook)));
     }
@@ -372,12 +390,71 @@ mod tests {
             let clean = tried.scene(index.unwrap(), &BTreeSet::new()).clean;
             let recorded = clean.recorded.lock().unwrap();
             let unflagged = |switches: &[Switch]| {
-                selftest.unflagged_together(&planned[clean.index], &recorded, switches)
+                selftest.unflagged_together(0, &planned[clean.index], &recorded, switches)
             };
             let allowed = [Variant::PrettyJson, Variant::ReversedKeys].map(Switch::Variant);
             let fault = Switch::Fault(Fault::FlowNameNull);
-            assert_eq!(unflagged(&allowed), BTreeSet::from(allowed));
-            assert_eq!(unflagged(&[allowed[0], fault]), BTreeSet::new());
+            assert_eq!(unflagged(&allowed), (BTreeSet::from(allowed), vec![]));
+            // A single one that is flagged makes no combination.
+            assert_eq!(unflagged(&[allowed[0], fault]), (BTreeSet::new(), vec![]));
+        });
+    }
+
+    /// Each of these was flagged or not decided although a conforming target may be so.
+    #[test]
+    fn what_was_flagged_together_passes() {
+        use conformant_reference::Variant as V;
+        with_all(|tried| {
+            for (scenario, on) in [
+                (
+                    "flow/create-execution/in-turn",
+                    [V::FlowOnePerPerson, V::FlowListsLagMost],
+                ),
+                (
+                    "flow/create-execution/in-turn",
+                    [V::FlowSecondExecutionRefused, V::FlowListsLag],
+                ),
+                (
+                    "flow/read-executions/in-turn",
+                    [V::FlowOnePerPerson, V::FlowListsLag],
+                ),
+                (
+                    "flow/date-filters/on-later-pages",
+                    [V::FlowOnePerPerson, V::FlowListsLag],
+                ),
+                (
+                    "media/upload-media/in-turn",
+                    [V::BasicDates, V::MediaDateOnly],
+                ),
+            ] {
+                let mut planned = tried.1.iter();
+                let index = planned.position(|one| one.scenario.id == scenario);
+                let clean = tried.scene(index.unwrap(), &BTreeSet::new()).clean;
+                let refused = tried
+                    .0
+                    .refused_in(&clean, &tried.1, &on.map(Switch::Variant));
+                assert_eq!(refused, Vec::<String>::new());
+            }
+        });
+    }
+
+    #[test]
+    fn another_seed_tries_other_variations_together() {
+        with_all(|tried| {
+            let switches: Vec<Switch> = Switch::all().take(50).collect();
+            let drawn = |seed| {
+                Selftest {
+                    seed,
+                    filters: Vec::new(),
+                    targets: BTreeMap::new(),
+                    ..tried.0
+                }
+                .groups(3, &switches)
+            };
+            assert_eq!(drawn(1), drawn(1));
+            assert_ne!(drawn(1), drawn(2));
+            let all: BTreeSet<Switch> = drawn(1).into_iter().flatten().collect();
+            assert_eq!(all.len(), switches.len());
         });
     }
 

@@ -367,10 +367,10 @@ pub struct SelftestArgs {
     /// Run N random sequences of requests instead of scenarios, and report the faults that they find.
     #[arg(long, value_name = "N", conflicts_with = "pairs")]
     pub explore: Option<u64>,
-    /// Try N random pairs of variations and N of faults instead.
+    /// Try N random combinations of variations and N pairs of faults instead.
     #[arg(long, value_name = "N")]
     pub pairs: Option<usize>,
-    /// Set the seed of pairs and sequences; `specs/explored.yaml` records seed 0.
+    /// Set the seed of combinations, pairs and sequences; `specs/explored.yaml` records seed 0.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
     /// Write the result of each trial: json or markdown, and a path (`-` is standard output).

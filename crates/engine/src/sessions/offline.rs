@@ -6,7 +6,7 @@ use super::replay::{
     DeliveryRecorder, KnownOutcomes, Replay, ReplayLog, ReplayedInstance, answers,
 };
 use crate::session::race::{Acted, Action, ActionResult};
-use crate::session::{Callbacks, HookFault, OpenError, SendFault, Session};
+use crate::session::{Callbacks, Holder, HookFault, OpenError, SendFault, Session};
 use crate::settings::{Settings, Target};
 use crate::{Planned, Sessions};
 use conformant_base::clock::Timestamp;
@@ -230,6 +230,7 @@ impl Offline<'_> {
             name,
             scenario: scenario.to_owned(),
             callbacks,
+            holders: RefCell::default(),
             offline: self,
         })
     }
@@ -272,6 +273,7 @@ struct OfflineSession<'a> {
     name: String,
     scenario: String,
     callbacks: Callbacks,
+    holders: RefCell<Vec<Holder>>,
     offline: &'a Offline<'a>,
 }
 
@@ -417,6 +419,16 @@ impl Session for OfflineSession<'_> {
 
     fn is_alone(&self) -> bool {
         true
+    }
+
+    fn record_holder(&self, holder: Holder) {
+        self.holders.borrow_mut().push(holder);
+    }
+
+    fn made_holders(&self, value: &str) -> Vec<Holder> {
+        let holders = self.holders.borrow();
+        let of_value = holders.iter().filter(|holder| holder.value == value);
+        of_value.cloned().collect()
     }
 
     fn callbacks(&self) -> Option<&Callbacks> {

@@ -3,6 +3,7 @@
 use crate::{Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::ids;
+use jiff::SignedDuration;
 use std::str::FromStr;
 
 /// Longest friendly and unique names of channels and friendly names of roles (D2, Limits).
@@ -90,8 +91,10 @@ pub(super) fn backup_dates(
     if core.varies(Variant::ChatBackupParametersIgnored) {
         return Ok((core.now, core.now));
     }
-    let moved =
-        updated.filter(|at| *at < core.now && core.varies(Variant::ChatBackupMovesCreation));
+    // A second before, so that the resource counts as updated.
+    let moved = updated
+        .filter(|at| *at < core.now && core.varies(Variant::ChatBackupMovesCreation))
+        .map(|at| at.checked_sub(SignedDuration::from_secs(1)).unwrap_or(at));
     let created = created.or(moved).unwrap_or(core.now);
     Ok((created, updated.unwrap_or(created)))
 }

@@ -45,6 +45,16 @@ impl Holders {
         own.map(|(holder, _)| holder.clone()).collect()
     }
 
+    /// All holders of a value that were not ended.
+    pub(super) fn with(&self, value: &str) -> Vec<Holder> {
+        let state = lock(&self.state);
+        let active = state.active.values().map(|(holder, _)| holder);
+        active
+            .filter(|holder| holder.value == value)
+            .cloned()
+            .collect()
+    }
+
     /// Whether another session needs it.
     pub(super) fn is_of_another(&self, key: &str, session: u64) -> bool {
         let state = lock(&self.state);
@@ -102,6 +112,7 @@ mod tests {
         holders.record(holder("two", "b", "+2"), 2);
         assert!(holders.is_of_another("two", 1) && !holders.is_of_another("two", 2));
         assert!(holders.is_held_elsewhere("+1", "b", 2));
+        assert_eq!(holders.with("+2"), [holder("two", "b", "+2")]);
         assert!(!holders.is_held_elsewhere("+1", "a", 2), "the same scope");
         assert!(!holders.is_held_elsewhere("+1", "b", 1), "its own");
         let first = BTreeSet::from(["+1".to_owned()]);

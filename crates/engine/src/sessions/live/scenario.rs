@@ -329,6 +329,10 @@ impl Session for LiveScenario<'_> {
         self.live.holders.record(holder, self.nth);
     }
 
+    fn made_holders(&self, value: &str) -> Vec<Holder> {
+        self.live.holders.with(value)
+    }
+
     fn is_held_by_a_sibling(&self, holder: &str) -> bool {
         self.live.holders.is_of_another(holder, self.nth)
     }
