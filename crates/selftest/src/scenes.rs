@@ -259,8 +259,7 @@ impl Selftest<'_> {
         planned: &[Planned<'_>],
         on: &[Switch],
     ) -> Vec<String> {
-        let recorded = clean.recorded.lock();
-        let recorded = recorded.unwrap_or_else(PoisonError::into_inner);
+        let recorded = lock(&clean.recorded);
         self.refused_combinations(&planned[clean.index], &recorded, on)
     }
 
