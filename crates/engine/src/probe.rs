@@ -70,7 +70,7 @@ impl Probe {
 }
 
 /// How a successful answer to the probe of a service differs from the documented representation as a whole: it is empty,
-/// cannot be read, or is another document. A documented rejection is none of them.
+/// cannot be read, or is another document. A documented rejection is an answer, too.
 pub fn another_answer(rulebook: &Rulebook, service: &str, answer: &Response) -> Option<String> {
     let index = rulebook.index.get(service)?;
     let operation = rulebook.operation(service, &index.base.as_ref()?.probe.call)?;

@@ -56,20 +56,7 @@ pub(super) fn check(
         ));
         return false;
     }
-    let another = || another_answer(rulebook, service, answer);
-    let unusable = match is_granted {
-        Some(_) if is_no_service(answer.status) => Some((
-            status.clone(),
-            format!("find out why {service} does not serve this request"),
-        )),
-        Some(_) => another().map(|why| {
-            let todo = format!(
-                "find out what answers at {url}, or correct targets.{service}.url: a run would flag these answers"
-            );
-            (format!("{status} {why}"), todo)
-        }),
-        None => None,
-    };
+    let unusable = is_granted.and_then(|_| unusable(service, &url, (answer, &status), rulebook));
     if let Some((says, todo)) = unusable {
         diagnosis
             .headlines
@@ -120,6 +107,24 @@ pub(super) fn check(
         }
     }
     true
+}
+
+/// Why a run could judge nothing by such answers, and what to do about it.
+fn unusable(
+    service: &str,
+    url: &str,
+    (answer, status): (&Response, &str),
+    rulebook: &Rulebook,
+) -> Option<(String, String)> {
+    if is_no_service(answer.status) {
+        let todo = format!("find out why {service} does not serve this request");
+        return Some((status.to_owned(), todo));
+    }
+    let why = another_answer(rulebook, service, answer)?;
+    let todo = format!(
+        "find out what answers at {url}, or correct targets.{service}.url: a run would flag these answers"
+    );
+    Some((format!("{status} {why}"), todo))
 }
 
 /// Whether a status says nothing about credentials: the service redirects, limits requests, or fails.

@@ -212,7 +212,7 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         out += &wrapped(&line, "", 4, look.width);
     }
     let next = match cards.first().and_then(|card| card.rules.first()) {
-        Some(rule) => invocation::explain_command(record, &rule.id),
+        Some(rule) => invocation::explain_command(record, rule.id),
         None if view::stale_waivers(record).next().is_some() => {
             let first = view::stale_waivers(record).next().unwrap_or_default();
             format!("correct the waivers: {first}")
