@@ -226,7 +226,7 @@ impl<'v> Verdicts<'v> {
     }
 
     /// Judges the fields of two observations together, with the finding at the first one that changed. `fact` receives its
-    /// pointer and both values. Returns false if there is no field.
+    /// pointer and both values. Returns false if no field is compared.
     pub fn conclude_changes(
         &mut self,
         shown: &Representation<'_>,
@@ -299,7 +299,7 @@ impl<'v> Verdicts<'v> {
     }
 
     /// The value at a place of a representation, with the place. `None` if there is none, or if it has a finding.
-    pub fn fresh<'r>(
+    pub fn without_finding<'r>(
         &self,
         shown: &Representation<'r>,
         pointer: &str,

@@ -1,16 +1,15 @@
 //! `link-target` with `to`: an address leads to the stated resource. Does not judge addresses that were not followed, nor
 //! the target of a redirect.
-//!
-//! `link-target` without `to`: `links` contain a separate address for each documented target. If the keys are given in
-//! words, any keys are allowed.
-//!
-//! `link-target` with `aspects`: a link leads to the uploaded file. Judges links that were followed; does not judge the target of a
-//! redirect, nor who may follow the link.
+//! Without `to`: `links_present.rs`. With `aspects`: `file_link.rs`.
+
+mod file_link;
+mod links_present;
+
+pub(super) use file_link::FileLink;
+pub(super) use links_present::LinksPresent;
 
 use super::prelude::*;
-use super::uploaded_file::{Upload, essence, is_lossy};
-use crate::evidence::{FILE_BYTES_MAX, Outcome};
-use conformant_base::http::Response;
+use crate::evidence::Outcome;
 
 /// An address in a representation, once it is followed, leads there.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -365,7 +364,7 @@ fn other(context: &Context<'_>, index: usize, id: ResourceId) -> Option<String> 
     Some(format!("{kind} {}", history.resources.get(other).shown()))
 }
 
-/// The resources that an response lists, each with its representation.
+/// The resources that a response lists, each with its representation.
 fn items<'c>(
     context: &'c Context<'_>,
     index: usize,
@@ -383,7 +382,7 @@ fn items<'c>(
         })
 }
 
-/// Where the items of an response name the resource of that kind that they belong to.
+/// Where the items of a response name the resource of that kind that they belong to.
 fn parents_named(context: &Context<'_>, index: usize, kind: &str) -> Vec<Site> {
     let named = items(context, index).flat_map(|(_, item)| {
         let about = context.about(item.kind);
@@ -424,7 +423,7 @@ fn lead(
     Some(is_wanted)
 }
 
-/// What the list holds that an response is a page of, where it is not what it should hold.
+/// What the list holds that a response is a page of, where it is not what it should hold.
 fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String> {
     let seen = &context.seen[index];
     let Some(operation) = seen.operation else {
@@ -477,7 +476,7 @@ fn undocumented(context: &Context<'_>, index: usize) -> Option<Value> {
     Some(page.value)
 }
 
-/// Whether an response names the key of a resource, where its body can be read at all.
+/// Whether a response names the key of a resource, where its body can be read at all.
 fn names(context: &Context<'_>, index: usize, key: &str) -> bool {
     let exchange = context.seen[index].exchange;
     let part = key.rsplit('\n').next().unwrap_or(key);
@@ -487,339 +486,5 @@ fn names(context: &Context<'_>, index: usize, key: &str) -> bool {
             response.body.is_empty() || String::from_utf8_lossy(&response.body).contains(part)
         }
         (Outcome::Fault { .. }, None) => true,
-    }
-}
-
-/// The links of a representation are at least as many as the resources that they lead to.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LinksPresent {
-    /// The places of links, and the number of resources that they lead to.
-    shown: Vec<Linked>,
-}
-
-/// Links of one representation.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Linked {
-    /// The representation.
-    kind: String,
-    /// Pointer to its links.
-    at: String,
-    /// The resources that they lead to, in the document's words.
-    #[serde(rename = "things")]
-    resources: Vec<String>,
-    /// A field with the key of the last of them, which may not exist if the field is empty.
-    given: Option<String>,
-    /// Those that always exist: as many links are not null, and none of them that has such a name.
-    #[serde(default)]
-    always: Vec<String>,
-}
-
-/// `1 address`, `2 different addresses and 1 null`.
-fn shown_links(addresses: usize, null: usize) -> String {
-    let addresses = match addresses {
-        0 => "without an address".to_owned(),
-        1 => "1 address".to_owned(),
-        _ => format!("{addresses} different addresses"),
-    };
-    match null {
-        0 => addresses,
-        _ => format!("{addresses} and {null} null"),
-    }
-}
-
-impl Predicate for LinksPresent {
-    fn references(&self, references: &mut References) {
-        for Linked {
-            kind, at, given, ..
-        } in &self.shown
-        {
-            let mut kind = references.kind("kind", kind);
-            kind.pointer("at", at);
-            if let Some(given) = given {
-                kind.pointer("given", given);
-            }
-        }
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::Answer]
-    }
-
-    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
-        for linked in &self.shown {
-            for shown in context.of_kind(&linked.kind) {
-                let fresh = verdicts.fresh(shown, &linked.at);
-                let links = fresh.and_then(|(links, site)| Some((links.as_object()?, site)));
-                let references_no_resource = linked.given.as_ref().is_some_and(|given| {
-                    shown
-                        .value(given)
-                        .and_then(Value::as_str)
-                        .is_none_or(str::is_empty)
-                });
-                let Some((links, site)) = links else {
-                    continue;
-                };
-                let least = linked.resources.len() - usize::from(references_no_resource);
-                let always = linked.always.len().min(least);
-                let is_null = |(name, link): (&String, &Value)| {
-                    let is_for_nothing =
-                        references_no_resource && linked.resources.last() == Some(name);
-                    link.is_null() && linked.always.contains(name) && !is_for_nothing
-                };
-                // What is null now may lead somewhere later; one address leads to one resource.
-                let null = links.values().filter(|link| link.is_null()).count();
-                let led = links.values().filter_map(Value::as_str);
-                let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
-                let few =
-                    led.len() + null < least || led.len() < always || links.iter().any(is_null);
-                let fact = Fact::new(
-                    "missing-link",
-                    format!(
-                        "a separate address for each of {}",
-                        linked.resources.join(", ")
-                    ),
-                    shown_links(led.len(), null),
-                );
-                verdicts.conclude(site, few.then_some(fact));
-            }
-        }
-    }
-
-    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        Mutation::at(sites.last(), [Change::To(json!({}))])
-    }
-
-    #[cfg(test)]
-    fn examples() -> Vec<Example> {
-        let shown = |mut linked: Value, kind: &str, resource: Value| {
-            linked["kind"] = json!(kind);
-            linked["at"] = json!("/links");
-            Example::for_rule("chat", json!({"shown": [linked]})).payload(kind, resource)
-        };
-        let both = |links: Value| {
-            let linked = json!({"things": ["channels", "bindings"]});
-            shown(linked, "chat/user", json!({"links": links}))
-        };
-        let always = |links: Value| {
-            let linked = json!({"things": ["channels", "bindings"], "always": ["bindings"]});
-            shown(linked, "chat/user", json!({"links": links}))
-        };
-        let with_member = |sid: Value, links: Value| {
-            let linked = json!({"things": ["channel", "member"], "given": "/member_sid"});
-            shown(
-                linked,
-                "chat/user-channel",
-                json!({"member_sid": sid, "links": links}),
-            )
-        };
-        let channel = json!({"channel": "/a", "member": ""});
-        vec![
-            both(json!({"one": "/a", "other": "/b"})).passes(),
-            both(json!({"one": "/a", "other": null})).passes(),
-            both(json!({"one": "/a", "other": "/a"})).fails("/links"),
-            both(json!({"channels": "/a"})).fails("/links"),
-            both(json!("/a")).not_judged(),
-            with_member(Value::Null, channel.clone()).passes(),
-            with_member(Value::Null, json!({})).fails("/links"),
-            with_member(json!("MB1"), channel).fails("/links"),
-            always(json!({"one": "/a", "other": "/b"})).passes(),
-            always(json!({"one": "/a", "other": null})).passes(),
-            always(json!({"one": null, "other": null})).fails("/links"),
-            always(json!({"channels": "/a", "bindings": null})).fails("/links"),
-        ]
-    }
-}
-
-/// A link in a representation leads to the file.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FileLink {
-    /// The upload.
-    upload: Upload,
-    /// The representation that shows the link.
-    kind: String,
-    /// Where.
-    at: String,
-    /// What of the file is judged.
-    aspects: Vec<Aspect>,
-}
-
-/// A part of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Aspect {
-    /// That it exists.
-    Found,
-    /// Its bytes.
-    Bytes,
-    /// Its type.
-    Type,
-}
-
-impl Predicate for FileLink {
-    fn references(&self, references: &mut References) {
-        references.kind("kind", &self.kind).pointer("at", &self.at);
-        self.upload.references(references);
-    }
-
-    fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
-        let context = verdicts.context;
-        let ours = context
-            .seen
-            .iter()
-            .enumerate()
-            .filter(|(_, seen)| seen.is_ours());
-        for (index, seen) in ours {
-            let (Some(via), Outcome::Answered { response, .. }) =
-                (&seen.exchange.via, &seen.exchange.outcome)
-            else {
-                continue;
-            };
-            let is_shown = |r: &&Representation<'_>| {
-                r.exchange == Some(via.exchange)
-                    && format!("{}{}", r.prefix, self.at) == via.pointer
-            };
-            let shown = context.of_kind(&self.kind).find(is_shown);
-            let resource = shown.and_then(|shown| {
-                let mut resources = context.history.resources.iter();
-                let (_, resource) = resources.find(|(_, resource)| {
-                    let mut observations = resource.observations.iter();
-                    observations.any(|s| {
-                        s.representation(context)
-                            .is_some_and(|r| std::ptr::eq(r, shown))
-                    })
-                })?;
-                Some(resource)
-            });
-            let made =
-                resource.and_then(|resource| context.history.writes[resource.made?].exchange());
-            let file = made.and_then(|made| self.upload.file(context, made));
-            let is_refused = matches!(response.status, 401 | 403 | 429) || response.status >= 500;
-            let is_elsewhere = (300..400).contains(&response.status);
-            let Some(file) = file.filter(|_| !is_refused && !is_elsewhere) else {
-                continue;
-            };
-            for aspect in &self.aspects {
-                let found = match aspect {
-                    Aspect::Found => Some(not_found(response)),
-                    _ if !response.is_success() => None,
-                    Aspect::Bytes => {
-                        is_whole(context, response).then(|| other_bytes(response, file.content))
-                    }
-                    Aspect::Type => file.media_type.as_deref().and_then(|wanted| {
-                        Some(other_type(response.headers.get("Content-Type")?, wanted))
-                    }),
-                };
-                if let Some(wrong) = found {
-                    verdicts.conclude(Site::Exchange(index), wrong);
-                }
-            }
-        }
-    }
-
-    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let changes = [
-            Change::Text("another file"),
-            Change::Typed("application/x-another"),
-            Change::Refused,
-        ];
-        Mutation::at(sites.last(), changes)
-    }
-
-    #[cfg(test)]
-    fn examples() -> Vec<Example> {
-        let content = "/links/content";
-        let shown = json!({
-            "sid": sid("ME", "1"), "service_sid": sid("IS", "1"), "links": {"content": "/content"},
-        });
-        let form = "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"a\"\r\n\
-                    Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n";
-        let uploaded = |aspect: &str| {
-            let parameters = json!({
-                "upload": {"operation": "upload-media", "part": "media"}, "kind": "media/media", "at": content,
-                "aspects": [aspect],
-            });
-            let path = json!({"ChatServiceSid": sid("IS", "1")});
-            Example::for_rule("media", parameters)
-                .answered("upload-media", path, shown.clone())
-                .sending("multipart/form-data; boundary=x", form)
-        };
-        let followed = |aspect: &str, text: &str| {
-            let followed = uploaded(aspect).written("", json!({}), text);
-            followed.via(0, content)
-        };
-        let missing = |aspect: &str| uploaded(aspect).refused("", json!({})).via(0, content);
-        vec![
-            followed("bytes", "hello").passes(),
-            followed("bytes", "hallo").fails(""),
-            followed("bytes", "").fails(""),
-            followed("type", "hello").fails(""),
-            followed("found", "hello").passes(),
-            missing("found").fails(""),
-            missing("bytes").not_judged(),
-            uploaded("bytes").not_judged(),
-        ]
-    }
-}
-
-fn not_found(response: &Response) -> Option<Fact> {
-    (!response.is_success()).then(|| {
-        Fact::new(
-            "not-found",
-            "the file",
-            format!("status {}", response.status),
-        )
-    })
-}
-
-/// Whether all bytes of the response are known.
-fn is_whole(context: &Context<'_>, response: &Response) -> bool {
-    let length = response
-        .headers
-        .get("Content-Length")
-        .map(str::parse::<usize>);
-    let is_said = length == Some(Ok(response.body.len()));
-    let is_known = !context.evidence.has_unobserved_actions || is_said;
-    let is_plain = response.headers.get("Content-Encoding").is_none();
-    is_known && is_plain && !is_lossy(context, &response.body)
-}
-
-fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
-    let got = response.body.as_slice();
-    let same = match wanted.len() {
-        0..=FILE_BYTES_MAX => got == wanted,
-        _ => wanted.starts_with(got),
-    };
-    (!same).then(|| {
-        let at = got.iter().zip(wanted).take_while(|(a, b)| a == b).count();
-        let actual = match got.len() {
-            0 => "an empty file".to_owned(),
-            length => format!("{length} bytes, the same up to byte {at}"),
-        };
-        let expected = format!("the {} uploaded bytes", wanted.len());
-        Fact::new("bytes", expected, actual)
-    })
-}
-
-fn other_type(got: &str, wanted: &str) -> Option<Fact> {
-    (essence(got) != essence(wanted)).then(|| Fact::new("type", essence(wanted), essence(got)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown_links;
-
-    #[test]
-    fn links_are_counted_in_words() {
-        for (addresses, null, expected) in [
-            (0, 0, "without an address"),
-            (1, 0, "1 address"),
-            (2, 1, "2 different addresses and 1 null"),
-        ] {
-            assert_eq!(shown_links(addresses, null), expected);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! All predicates, each in the file of its name, registered by one line for each form.
+//! All predicates, each in the file or folder of its name, registered by one line for each form.
 //!
 //! The parameter in brackets selects a form.
 

@@ -88,7 +88,7 @@ impl ResourceCount {
         let Some(shown) = observation.representation(context) else {
             return;
         };
-        let fresh = verdicts.fresh(shown, &self.at);
+        let fresh = verdicts.without_finding(shown, &self.at);
         let Some((got, site)) = fresh.and_then(|(got, site)| Some((got.as_u64()?, site))) else {
             return;
         };

@@ -450,7 +450,7 @@ impl StateAfterHook {
             let Some(shown) = observation.representation(context) else {
                 continue;
             };
-            let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
+            let Some((got, site)) = verdicts.without_finding(shown, &self.at) else {
                 continue;
             };
             let follows = json::equal(got, &self.is);

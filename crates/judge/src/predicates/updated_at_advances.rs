@@ -99,7 +99,7 @@ impl UpdatedAtAdvances {
             let Some(shown) = observation.representation(context) else {
                 continue;
             };
-            let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
+            let Some((got, site)) = verdicts.without_finding(shown, &self.at) else {
                 continue;
             };
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {

@@ -163,7 +163,7 @@ impl CreatedWith {
         verdicts: &mut Verdicts<'_>,
     ) {
         let context = verdicts.context;
-        let Some((got, site)) = verdicts.fresh(shown, &self.at) else {
+        let Some((got, site)) = verdicts.without_finding(shown, &self.at) else {
             return;
         };
         let found = match self.shows {
