@@ -5,8 +5,7 @@
 use super::enough::Due;
 use super::matrix::Row;
 use super::{Selftest, complaint};
-use conformant_base::parallel::lock;
-use conformant_base::parallel::parallel_map;
+use conformant_base::parallel::{lock, parallel_map};
 use conformant_engine::sessions::{Offline, ReplayLog};
 use conformant_engine::{Concluded, Planned, RecordedRun, Sessions};
 use conformant_judge::prove::{Mode, Prover};

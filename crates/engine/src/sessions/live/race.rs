@@ -99,7 +99,7 @@ impl LiveScenario<'_> {
                 starts.push(start);
                 let hook = live.settings.hooks.get(name);
                 threads.push(scope.spawn(move || {
-                    // There is no start if no request was completed.
+                    // The sender is dropped if no request was completed.
                     started.recv().ok()?;
                     let sent = clock::monotonic();
                     let result = hook
