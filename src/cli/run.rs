@@ -373,7 +373,7 @@ fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
     let is_cut = |s: &&ScenarioResult| s.reason == ENDED_BEFORE;
     let cut = record.scenarios.iter().filter(is_cut).count();
     let (cut, remedy) = match cut {
-        0 => (
+        0 if record.proof.is_some() => (
             "the mutation testing of the last scenarios was cut short".to_owned(),
             ", or leave it out with --prove off",
         ),
