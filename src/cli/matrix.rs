@@ -5,7 +5,7 @@ use super::{Done, Exit, Failure, load_to_tell, print, stored};
 use conformant_engine::features;
 use conformant_record::RunRecord;
 use conformant_report::{Destination, Format, Matrix, Report, write_whole};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The files in the folder.
 const PAGE: &str = "index.html";
@@ -15,7 +15,7 @@ pub(super) fn report(args: &ReportArgs) -> Done {
     check(&args.out)?;
     let runs = args.runs.iter().map(|path| {
         let record = stored::read(path)?;
-        Ok((name_of(path), record))
+        Ok((name_of(path, &args.runs), record))
     });
     let runs: Vec<(String, RunRecord)> = runs.collect::<Result<_, Failure>>()?;
     let rulebook = load_to_tell(&args.specs, true)?;
@@ -44,8 +44,14 @@ fn check(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The file's name without its ending, for records without claims.
-fn name_of(path: &Path) -> String {
+/// The file's name without its ending, for records without claims; the path if several files have this name.
+fn name_of(path: &Path, all: &[PathBuf]) -> String {
     let name = path.file_stem().unwrap_or_default();
-    conformant_base::text::escape_line(&name.to_string_lossy()).into_owned()
+    let is_unique = all
+        .iter()
+        .filter(|other| other.file_stem() == path.file_stem())
+        .count()
+        < 2;
+    let shown = if is_unique { name } else { path.as_os_str() };
+    conformant_base::text::escape_line(&shown.to_string_lossy()).into_owned()
 }

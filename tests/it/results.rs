@@ -334,8 +334,20 @@ fn implementations_stand_side_by_side() {
         markdown.contains("`flow: hook end_execution`"),
         "{markdown}"
     );
+    let facts = ": `target built-in reference`, `--filter ";
+    assert!(markdown.contains(facts), "{markdown}");
     let page = folder.read("table/index.html");
     assert!(page.contains("<th scope=\"col\">first.record</th>"));
+    // Files of the same name, as of several jobs.
+    let copy = folder.read("second.record.json");
+    folder.write("other/first.record.json", copy);
+    folder.run(
+        0,
+        "report first.record.json other/first.record.json --out jobs",
+    );
+    let markdown = folder.read("jobs/matrix.md");
+    let names = "| `first.record.json` | `other/first.record.json` |";
+    assert!(markdown.contains(names), "{markdown}");
     folder.run(2, "report first.gz --out table");
     // Its own files are replaced, those of others are not.
     let again = "report first.record.json --out table";

@@ -2,7 +2,7 @@
 
 use super::{Cell, Column, State, part};
 use crate::statement::{Outcome, Tests};
-use crate::view;
+use crate::{invocation, view};
 use conformant_record::{Level, RuleResult, RunRecord, Subject, Verdict};
 use std::collections::BTreeSet;
 
@@ -28,6 +28,10 @@ pub(super) fn column(name: &str, record: &RunRecord) -> Column {
         (Outcome::Passed, _) => (State::Pass, "passed".to_owned()),
     };
     let mut facts = Vec::new();
+    let target = invocation::target_of(record);
+    facts.extend((!target.is_empty()).then(|| format!("target {target}")));
+    let limits = invocation::limits(record);
+    facts.extend((!limits.is_empty()).then(|| limits.join(" ")));
     facts.extend(record.wall.as_ref().map(|wall| wall.started.clone()));
     facts.push(format!("{} {}", record.tool.name, record.tool.version));
     let digest: String = record.rulebook.digest.chars().take(DIGEST_SHOWN).collect();
