@@ -99,7 +99,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         let command = conformant_report::run_like(&invocation, is_live, seed);
         save(folder, &explored.found, &command, &redactor)?;
     }
-    Ok(concluded(&explored, signals.exit()))
+    Ok(concluded(&explored, is_live, signals.exit()))
 }
 
 /// What is explored, as a run names it.
@@ -176,7 +176,7 @@ fn progress_text(progress: Progress, wait: Option<&(String, String)>) -> String 
     text
 }
 
-fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
+fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> Exit {
     if let Some(exit) = by_signal {
         return exit;
     }
@@ -187,7 +187,13 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
         return Exit::Trouble;
     }
     if explored.exchanges == 0 {
-        note("nothing was explored: no operation of the targeted services could be called");
+        let next = match is_live {
+            true => "; `conformant doctor` shows what the targets answer",
+            false => "",
+        };
+        note(&format!(
+            "nothing was explored: no operation of the targeted services could be called{next}"
+        ));
         return Exit::NothingJudged;
     }
     let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;

@@ -164,10 +164,7 @@ fn ci_file(template: &str, args: &InitArgs, secrets: &[String]) -> String {
 
 /// Addresses by service, from the flags or the terminal.
 fn targets(index: &ServiceIndex, flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    let mut targets = Vec::new();
-    for flag in flags {
-        targets.extend(config::by_service(index, "--target", flag)?);
-    }
+    let mut targets = Vec::from_iter(config::by_service(index, "--target", flags)?);
     let mut stdin = std::io::stdin().lock();
     if targets.is_empty() && std::io::stdin().is_terminal() {
         for service in index.targets() {

@@ -192,14 +192,12 @@ fn passed_of(forwarded: Forwarded) -> Passed {
 
 fn upstreams(index: &ServiceIndex, flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
     let mut upstreams = BTreeMap::new();
-    for flag in flags {
-        for (service, url) in config::by_service(index, "--upstream", flag)? {
-            let base = BaseUrl::parse(&url).map_err(|e| {
-                let near = config::scheme_for(&url);
-                Failure::Usage(format!("--upstream {service}={url}: {e}{near}"))
-            })?;
-            upstreams.insert(service, base);
-        }
+    for (service, url) in config::by_service(index, "--upstream", flags)? {
+        let base = BaseUrl::parse(&url).map_err(|e| {
+            let near = config::scheme_for(&url);
+            Failure::Usage(format!("--upstream {service}={url}: {e}{near}"))
+        })?;
+        upstreams.insert(service, base);
     }
     Ok(upstreams)
 }

@@ -133,22 +133,28 @@ impl<'a> Waivers<'a> {
                     "{WAIVER}{} expired on {}: {}",
                     waiver.rule, waiver.expires, waiver.reason
                 ));
-            } else if is_whole
-                && judged.any(|rule| waiver.names(&rule.id))
+            } else if judged.any(|rule| waiver.names(&rule.id))
                 && !record
                     .findings
                     .iter()
                     .any(|finding| waiver.accepts(finding))
             {
                 let mut others = record.findings.iter();
-                let other = others.find(|f| waiver.names(&f.rule) && f.waived.is_empty());
-                problems.push(match waiver.kind.as_ref().zip(other) {
-                    Some((kind, other)) if *kind != other.kind => format!(
-                        "{WAIVER}{} accepts no finding: its kind is `{kind}`, that of the finding is `{}`",
-                        waiver.rule, other.kind
-                    ),
-                    _ => format!("{WAIVER}{} accepts no finding: remove it", waiver.rule),
-                });
+                let other = others.find(|f| waiver.is_at(f) && f.waived.is_empty());
+                match waiver.kind.as_ref().zip(other) {
+                    // What the waiver was meant for fails the run already, in a part of a run too.
+                    Some((kind, other)) if is_whole || other.level == Level::Must => {
+                        problems.push(format!(
+                            "{WAIVER}{} accepts no finding: its kind is `{kind}`, that of the finding is `{}`",
+                            waiver.rule, other.kind
+                        ));
+                    }
+                    _ if is_whole => problems.push(format!(
+                        "{WAIVER}{} accepts no finding: remove it",
+                        waiver.rule
+                    )),
+                    _ => {}
+                }
             }
         }
         problems
@@ -216,6 +222,11 @@ impl Waiver {
     }
 
     pub fn accepts(&self, finding: &Finding) -> bool {
+        self.is_at(finding) && self.kind.as_ref().is_none_or(|kind| *kind == finding.kind)
+    }
+
+    /// True if it accepts findings of this rule at this place, whatever their kind.
+    fn is_at(&self, finding: &Finding) -> bool {
         let of_operation = |operation: &String| {
             operation.split_once('/') == Some((&*finding.service, &*finding.operation))
         };
@@ -225,7 +236,6 @@ impl Waiver {
                 .as_ref()
                 .is_none_or(|p| leads_to(p, &finding.pointer))
             && self.operation.as_ref().is_none_or(of_operation)
-            && self.kind.as_ref().is_none_or(|kind| *kind == finding.kind)
     }
 }
 
@@ -262,11 +272,20 @@ mod tests {
             kind: Some("tpye".to_owned()),
             ..waiver("flow/execution/status")
         }];
+        for is_whole in [true, false] {
+            assert_eq!(
+                Waivers::on(&waivers, TODAY).apply(&mut record, is_whole),
+                [
+                    "the waiver of flow/execution/status accepts no finding: its kind is `tpye`, that of the finding is `type`"
+                ]
+            );
+        }
+        record.findings[0].level = Level::Should;
+        let of_part = Waivers::on(&waivers, TODAY).apply(&mut record, false);
         assert_eq!(
-            Waivers::on(&waivers, TODAY).apply(&mut record, true),
-            [
-                "the waiver of flow/execution/status accepts no finding: its kind is `tpye`, that of the finding is `type`"
-            ]
+            of_part,
+            Vec::<String>::new(),
+            "another part may need the waiver"
         );
     }
 

@@ -350,7 +350,7 @@ mod tests {
             &[
                 "## not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
                 "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
-                "| rules | 1 pass · 1 broken · 1 warning",
+                "| rules | 1 pass · 1 broken · 1 warning only",
                 "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
                 "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
             ],

@@ -79,7 +79,7 @@ impl State {
     /// The word after a number of rules.
     pub(super) fn noun(self, count: usize) -> &'static str {
         match (self, count) {
-            (Self::Warned, 2..) => "warnings",
+            (Self::Warned, _) => "warning only",
             (Self::Error, 2..) => "internal errors",
             (Self::Open, 1) => "unspecified behavior",
             (Self::Open, _) => "unspecified behaviors",

@@ -2,13 +2,51 @@
 
 use crate::cli::Failure;
 use conformant_rulebook::service::ServiceIndex;
+use std::collections::BTreeMap;
 
-/// What `SERVICE=URL` says: a base address by service; `all` stands for each below one address.
+/// The word for every service in `all=URL`.
+const ALL: &str = "all";
+
+/// What flags `SERVICE=URL` say together: a base address by service. `all` stands for each below one address that has
+/// no flag of its own.
 pub(in crate::cli) fn by_service(
     index: &ServiceIndex,
     flag: &str,
-    value: &str,
-) -> Result<Vec<(String, String)>, AddressError> {
+    values: &[String],
+) -> Result<BTreeMap<String, String>, AddressError> {
+    let mut of_all = BTreeMap::new();
+    let mut own = BTreeMap::<String, String>::new();
+    for value in values {
+        let (service, url) = split(index, flag, value)?;
+        let other = match service {
+            ALL => {
+                let each = index.iter().filter_map(|(service, file)| {
+                    let path = &file.base.as_ref()?.path;
+                    Some((service.to_owned(), format!("{url}{path}")))
+                });
+                of_all.extend(each);
+                continue;
+            }
+            _ => own.insert(service.to_owned(), url.to_owned()),
+        };
+        if let Some(other) = other.filter(|other| *other != url) {
+            return Err(AddressError::Twice {
+                flag: flag.to_owned(),
+                service: service.to_owned(),
+                urls: format!("{other} and {url}"),
+            });
+        }
+    }
+    of_all.extend(own);
+    Ok(of_all)
+}
+
+/// The service, or `all`, and the address.
+fn split<'a>(
+    index: &ServiceIndex,
+    flag: &str,
+    value: &'a str,
+) -> Result<(&'a str, &'a str), AddressError> {
     // A variable that is not set leaves the address empty.
     let parts = value.split_once('=');
     let Some((service, url)) =
@@ -19,16 +57,8 @@ pub(in crate::cli) fn by_service(
             value: value.to_owned(),
         });
     };
-    let url = url.trim_end_matches('/');
-    if service == "all" {
-        let each = index.iter().filter_map(|(service, file)| {
-            let path = &file.base.as_ref()?.path;
-            Some((service.to_owned(), format!("{url}{path}")))
-        });
-        return Ok(each.collect());
-    }
-    if index.is_target(service) {
-        return Ok(vec![(service.to_owned(), url.to_owned())]);
+    if service == ALL || index.is_target(service) {
+        return Ok((service, url.trim_end_matches('/')));
     }
     Err(AddressError::Service {
         flag: flag.to_owned(),
@@ -49,6 +79,12 @@ pub(in crate::cli) enum AddressError {
         value: String,
         service: String,
         known: String,
+    },
+    #[error("{flag}: {service} has two addresses, {urls}; give one")]
+    Twice {
+        flag: String,
+        service: String,
+        urls: String,
     },
 }
 

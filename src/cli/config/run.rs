@@ -214,15 +214,13 @@ impl Reader {
         for (service, url) in urls.filter(|_| !how.is_reference) {
             entries.entry(service).or_default().url = Some(url);
         }
-        for flag in &args.targets {
-            match by_service(&self.index, "--target", flag) {
-                Ok(urls) => {
-                    for (service, url) in urls {
-                        entries.entry(service).or_default().url = Some(url);
-                    }
+        match by_service(&self.index, "--target", &args.targets) {
+            Ok(urls) => {
+                for (service, url) in urls {
+                    entries.entry(service).or_default().url = Some(url);
                 }
-                Err(problem) => self.problems.push(problem.into()),
             }
+            Err(problem) => self.problems.push(problem.into()),
         }
         let is_live = entries.values().any(|entry| entry.url.is_some());
         let mut settings = Settings {

@@ -46,11 +46,11 @@ pub(super) fn time_said(record: &RunRecord) -> String {
         .map(|seconds| format!(", {} simulated", duration(seconds)));
     match &record.wall {
         Some(wall) => format!(
-            "Duration: {}{}",
+            "Scenarios took {}{}",
             duration(wall.seconds),
             played.unwrap_or_default()
         ),
-        None => format!("Duration: {} simulated", duration(summary.seconds)),
+        None => format!("Scenarios took {} simulated", duration(summary.seconds)),
     }
 }
 

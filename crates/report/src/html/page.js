@@ -108,6 +108,9 @@
   const open = (e) => { for (let up = e; up; up = up.parentElement) if (up.tagName === "DETAILS") { up.hidden = false; up.open = true; } };
   const list = (words) => {
     if (!words) { found.hidden = true; found.replaceChildren(); return; }
+    // A hit in the title or id comes before one in the text below it.
+    const inTitle = (x) => fits(words, fold(x.says + " " + (x.id || "")));
+    const byTitle = (hits) => [...hits.filter(inTitle), ...hits.filter((x) => !inTitle(x))];
     const link = (href, says, code, go) => { const a = make("a", { href: "#" + encodeURIComponent(href) }, says, code ? make("code", {}, code) : ""); a.addEventListener("click", () => { found.hidden = true; if (go) setTimeout(go); }); return make("li", {}, a); };
     const groups = [
       ["Findings", findings.filter((x) => !x.e.hidden), (x) => link(x.id, x.says, x.id)],
@@ -115,7 +118,7 @@
       ["Scenarios", lists.filter((x) => !x.out), (x) => link(x.href, x.says, x.id)],
       ["Exchanges", exchanges.filter((x) => fits(words, x.text)), (x) => link(x.rule.id, x.says, "", () => { const inner = one("details", x.e); open(inner || x.e); x.e.classList.add("hit"); x.e.scrollIntoView({ block: "center" }); })],
     ];
-    const blocks = groups.filter((g) => g[1].length).map(([name, hits, row]) => make("div", {}, make("h2", { className: "small" }, name + " ", make("span", { className: "num soft" }, String(hits.length))), make("ul", {}, ...hits.slice(0, SHOWN_MAX).map(row)), hits.length > SHOWN_MAX ? make("p", { className: "soft small" }, (hits.length - SHOWN_MAX) + " more") : ""));
+    const blocks = groups.filter((g) => g[1].length).map(([name, hits, row]) => make("div", {}, make("h2", { className: "small" }, name + " ", make("span", { className: "num soft" }, String(hits.length))), make("ul", {}, ...byTitle(hits).slice(0, SHOWN_MAX).map(row)), hits.length > SHOWN_MAX ? make("p", { className: "soft small" }, (hits.length - SHOWN_MAX) + " more") : ""));
     found.replaceChildren(...(blocks.length ? blocks : [make("p", { className: "soft" }, "Nothing contains all of these words.")]));
     found.hidden = document.activeElement !== form.elements.q;
   };

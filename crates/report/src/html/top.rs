@@ -81,7 +81,7 @@ pub(super) fn build(build: &Build) -> Value {
 pub(super) fn short(whole: &Tally) -> String {
     match (whole[State::Broken], whole[State::Warned]) {
         (0, 0) => format!("{} pass", thousands(whole[State::Passed])),
-        (0, warned) => view::count(warned, "warning"),
+        (0, warned) => format!("{warned} warning only"),
         (broken, _) => format!("{broken} broken"),
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String 
             are(warned)
         ),
         (1, 1, 0) => "One rule is broken.".to_owned(),
-        (defects, broken, warned) => {
+        (defects, broken, _) => {
             let warnings = cards.iter().filter(|card| card.effect == Effect::Warns);
             let explain = if defects == 1 { "explains" } else { "explain" };
             let all = if broken == 1 {
@@ -111,7 +111,7 @@ pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String 
                 format!("all {broken} broken rules")
             };
             match warnings.count() {
-                0 if warned == 0 => format!("{} {explain} {all}.", view::count(defects, "defect")),
+                0 => format!("{} {explain} {all}.", view::count(defects, "defect")),
                 warnings => format!(
                     "{}: {defects} {explain} {all}, {}.",
                     view::count(defects + warnings, "defect"),
