@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The first account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
@@ -66,7 +67,7 @@ pub struct Core {
     /// What the current request asks for.
     pub(super) operation: Operation,
     /// The first resource that was shown of each collection, by path.
-    pub(super) firsts: RefCell<BTreeMap<(String, String), Value>>,
+    pub(super) firsts: RefCell<BTreeMap<(String, String), Arc<Value>>>,
     pub(super) phase: RefCell<Phase>,
     /// The last item of the page that was read last.
     pub(super) list_mark: Cell<Option<u64>>,

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// One change of a request or a response.
 #[derive(Debug, Deserialize)]
@@ -453,7 +453,7 @@ impl Core {
         if body.get("sid").is_some() {
             let key = (operation.chain.clone(), operation.scope.clone());
             let mut firsts = self.firsts.borrow_mut();
-            firsts.entry(key).or_insert_with(|| body.clone());
+            firsts.entry(key).or_insert_with(|| Arc::new(body.clone()));
         }
     }
 }
@@ -686,7 +686,7 @@ impl Shown {
 
 impl Core {
     /// The first resource of the collection that the operation returned.
-    fn first(&self, operation: &Operation) -> Option<Value> {
+    fn first(&self, operation: &Operation) -> Option<Arc<Value>> {
         let key = (operation.chain.clone(), operation.scope.clone());
         self.firsts.borrow().get(&key).cloned()
     }

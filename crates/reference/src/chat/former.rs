@@ -46,7 +46,12 @@ pub(super) fn insert(members: &mut Table<Member>, core: &Core, member: Member) {
 }
 
 /// Removes the rows that satisfy the condition.
-fn remove_all<T>(table: &mut Table<T>, core: &Core, fault: Fault, is_taken: impl Fn(&T) -> bool) {
+fn remove_all<T: Clone>(
+    table: &mut Table<T>,
+    core: &Core,
+    fault: Fault,
+    is_taken: impl Fn(&T) -> bool,
+) {
     if table.rows().any(&is_taken) && core.fails(fault) {
         table.retain(|row| !is_taken(row));
     }

@@ -117,7 +117,7 @@ pub(super) fn list<'a>(core: &Core, key: &'a str, url: String) -> Listing<'a> {
 }
 
 /// Returns the requested page of all rows.
-pub(super) fn all<T>(
+pub(super) fn all<T: Clone>(
     core: &Core,
     call: &Call<'_>,
     (key, url): (&str, String),

@@ -2,11 +2,12 @@
 
 use crate::Refusal;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Rows of one kind within one scope.
+/// Rows of one kind within one scope. A copy shares them until one is changed.
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
-    rows: BTreeMap<u64, T>,
+    rows: BTreeMap<u64, Arc<T>>,
     by_sid: BTreeMap<String, u64>,
     by_name: BTreeMap<String, u64>,
     made: u64,
@@ -23,11 +24,11 @@ impl<T> Default for Table<T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T: Clone> Table<T> {
     /// Appends a row; it takes over an existing name.
     pub(super) fn insert(&mut self, sid: String, name: Option<&str>, row: T) {
         self.made += 1;
-        self.rows.insert(self.made, row);
+        self.rows.insert(self.made, Arc::new(row));
         self.by_sid.insert(sid, self.made);
         if let Some(name) = name {
             self.by_name.insert(name.to_owned(), self.made);
@@ -35,22 +36,22 @@ impl<T> Table<T> {
     }
 
     pub(super) fn by_sid(&self, sid: &str) -> Option<&T> {
-        self.rows.get(self.by_sid.get(sid)?)
+        self.rows.get(self.by_sid.get(sid)?).map(Arc::as_ref)
     }
 
     pub(super) fn by_sid_mut(&mut self, sid: &str) -> Option<&mut T> {
-        self.rows.get_mut(self.by_sid.get(sid)?)
+        self.rows.get_mut(self.by_sid.get(sid)?).map(Arc::make_mut)
     }
 
     pub(super) fn by_name(&self, name: &str) -> Option<&T> {
-        self.rows.get(self.by_name.get(name)?)
+        self.rows.get(self.by_name.get(name)?).map(Arc::as_ref)
     }
 
     /// The row whose name differs in case only.
     pub(super) fn by_name_in_any_case(&self, name: &str) -> Option<&T> {
         let fits = |(known, _): &(&String, &u64)| known.eq_ignore_ascii_case(name);
         let (_, sequence) = self.by_name.iter().find(fits)?;
-        self.rows.get(sequence)
+        self.rows.get(sequence).map(Arc::as_ref)
     }
 
     /// The row with that SID or, if `names`, that name.
@@ -64,12 +65,13 @@ impl<T> Table<T> {
     pub(super) fn remove(&mut self, sid: &str) -> Option<T> {
         let sequence = self.by_sid.remove(sid)?;
         self.by_name.retain(|_, s| *s != sequence);
-        self.rows.remove(&sequence)
+        self.rows.remove(&sequence).map(Arc::unwrap_or_clone)
     }
 
     /// Removes and returns all rows.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
-        std::mem::take(self).rows.into_values()
+        let rows = std::mem::take(self).rows.into_values();
+        rows.map(Arc::unwrap_or_clone)
     }
 
     /// Hides the row from everything except lists.
@@ -91,15 +93,17 @@ impl<T> Table<T> {
 
     /// Rows with their sequence numbers, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.rows.iter().map(|(sequence, row)| (*sequence, row))
+        self.rows
+            .iter()
+            .map(|(sequence, row)| (*sequence, row.as_ref()))
     }
 
     pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = &T> {
-        self.rows.values()
+        self.rows.values().map(Arc::as_ref)
     }
 
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.rows.values_mut()
+        self.rows.values_mut().map(Arc::make_mut)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -108,7 +112,7 @@ impl<T> Table<T> {
 
     /// The newest row.
     pub(super) fn last(&self) -> Option<&T> {
-        self.rows.values().next_back()
+        self.rows.values().next_back().map(Arc::as_ref)
     }
 }
 

@@ -204,7 +204,7 @@ pub(super) fn find<'a>(service: &'a Service, core: &Core, key: &str) -> Result<&
 }
 
 /// The row with that SID or identity.
-pub(super) fn find_in<'a, T>(
+pub(super) fn find_in<'a, T: Clone>(
     table: &'a Table<T>,
     core: &Core,
     key: &str,

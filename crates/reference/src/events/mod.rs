@@ -11,11 +11,13 @@ use crate::effects::Operation;
 use conformant_base::http::Request;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    emitted: Vec<Emitted>,
+    /// Shared with copies of the state.
+    emitted: Vec<Arc<Emitted>>,
     url: Option<String>,
     /// Operation and channel of the first send.
     first: Option<(String, String)>,
@@ -162,10 +164,10 @@ impl Events {
             request.body = event.to_string().into_bytes();
             core.send(url, request, TIMEOUT, 0);
         }
-        self.emitted.push(Emitted {
+        self.emitted.push(Arc::new(Emitted {
             operation_id: operation_id.to_owned(),
             event,
-        });
+        }));
     }
 
     /// The events of one or all operations. Their order and repetition are not shown.
