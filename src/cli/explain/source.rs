@@ -43,7 +43,11 @@ impl<'a> Sources<'a> {
                 }
             }
             Err(problem) => {
-                let _ = writeln!(text, "  documents  {}: {problem}", folder.display());
+                let _ = writeln!(
+                    text,
+                    "  documents  {problem} (`documents: {}`)",
+                    folder.display()
+                );
             }
         }
     }

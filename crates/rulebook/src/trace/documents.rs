@@ -86,8 +86,10 @@ pub(super) fn read(
             Ok(entry) => entry,
             Err(error) => {
                 problems.push(TraceProblem::Unreadable {
-                    path: folder.display().to_string(),
-                    reason: error.to_string(),
+                    path: error.path().unwrap_or(folder).display().to_string(),
+                    reason: error
+                        .io_error()
+                        .map_or_else(|| error.to_string(), ToString::to_string),
                 });
                 continue;
             }
