@@ -279,9 +279,11 @@ fn like_faults<'a>(
         .collect();
     let mut defects = Vec::new();
     while let Some(next) = Candidate::next(&candidates, left) {
-        let alike = candidates
-            .iter()
-            .filter(|candidate| candidate.rules == next.rules);
+        // Few of its rules name no fault: almost any may break those.
+        let alike = candidates.iter().filter(|candidate| {
+            candidate.rules == next.rules
+                && candidate.rules.len() * 2 >= candidate.fault.rules.len()
+        });
         let ids = alike.map(|candidate| candidate.fault.id.clone()).collect();
         let rules: Vec<&str> = left
             .iter()
@@ -437,6 +439,13 @@ mod tests {
     fn a_fault_is_not_named_where_one_of_its_two_rules_holds() {
         let rules = [rule("f/a", Verdict::Fail), rule("f/b", Verdict::Pass)];
         assert!(named(&rules, &[fault("pair", &["f/a", "f/b"])]).is_empty());
+    }
+
+    #[test]
+    fn a_fault_is_not_named_where_most_of_its_rules_were_not_judged() {
+        let rules = [rule("f/a", Verdict::Fail)];
+        assert!(named(&rules, &[fault("many", &["f/a", "f/b", "f/c"])]).is_empty());
+        assert_eq!(named(&rules, &[fault("two", &["f/a", "f/b"])]), ["two"]);
     }
 
     #[test]
