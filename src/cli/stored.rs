@@ -10,7 +10,7 @@ use super::{
 use conformant_base::{files, text};
 use conformant_engine::evidence_file::{self, Reader};
 use conformant_engine::{Demands, gate};
-use conformant_record::waivers::Waivers;
+use conformant_record::waivers::{self, Waivers};
 use conformant_record::{Level, RunEvent, RunRecord};
 use conformant_report::{Consumer, Settings};
 use conformant_selftest::known_defects;
@@ -86,7 +86,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     conformant_record::add_defects(&mut record, &known, args.output.strict);
     let demands = demands(args.demands, args.output.strict, &record);
     let (exit, reasons) = conclude(&mut record, demands, &problems, has_infrastructure_error);
-    write_reports(&record, &reports, &args.output)?;
+    write_reports(&record, &reports, (&args.output, args.output.strict))?;
     for line in notes.iter().chain(&problems).chain(&reasons) {
         note(line);
     }
@@ -150,26 +150,54 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         let path = path.unwrap_or_default();
         Failure::Usage(format!("{path}{error}"))
     })?;
+    let (wanted, is_strict) = demanded_by_parts(args, &parts);
     // Records of files have no defects: their findings are grouped when they are shown.
     if parts.iter().any(|part| !part.defects.is_empty()) {
-        conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
+        conformant_record::add_defects(&mut whole, &known_defects(None), is_strict);
     }
-    let unjudged = claims.judge(&mut whole);
-    let demands = demands(args.demands, args.output.strict, &whole);
-    let (exit, reasons) = conclude(&mut whole, demands, &unjudged, false);
-    write_reports(&whole, &reports, &args.output)?;
-    for line in unjudged.iter().chain(&reasons) {
+    let mut problems: Vec<String> = waivers::problems_of(&whole).map(str::to_owned).collect();
+    problems.extend(claims.judge(&mut whole));
+    let demands = demands(wanted, is_strict, &whole);
+    let (exit, reasons) = conclude(&mut whole, demands, &problems, false);
+    write_reports(&whole, &reports, (&args.output, is_strict))?;
+    for line in problems.iter().chain(&reasons) {
         note(line);
     }
     Ok(exit)
 }
 
+/// The demands on merged parts: those of `merge` and those with which the parts ran. Both have to be met, so that a part does
+/// not fail where the whole passes.
+fn demanded_by_parts(args: &MergeArgs, parts: &[RunRecord]) -> (DemandArgs, bool) {
+    let mut wanted = args.demands;
+    let mut is_strict = args.output.strict;
+    for part in parts {
+        let mut words = text::shell_words(&part.invocation).into_iter();
+        while let Some(word) = words.next() {
+            let (flag, value) = match word.split_once('=') {
+                Some((flag, value)) => (flag, Some(value.to_owned())),
+                None => (word.as_str(), None),
+            };
+            match flag {
+                "--strict" => is_strict = true,
+                "--require-complete" => wanted.require_complete = true,
+                "--min-judged" => {
+                    let percent = value.or_else(|| words.next()).and_then(|v| v.parse().ok());
+                    wanted.min_judged = wanted.min_judged.max(percent.unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+    }
+    (wanted, is_strict)
+}
+
 fn write_reports(
     record: &RunRecord,
     reports: &[conformant_report::Report],
-    how: &OutputArgs,
+    (how, strict): (&OutputArgs, bool),
 ) -> Result<(), Failure> {
-    let settings = Settings { strict: how.strict };
+    let settings = Settings { strict };
     let mut out = output::stream(reports);
     output::console(out.as_mut(), how.console, reports, settings).event(&RunEvent::Finished {
         record: Box::new(record.clone()),

@@ -381,3 +381,44 @@ fn parts_that_are_merged_and_kept_evidence_can_be_required_to_be_complete() {
         );
     }
 }
+
+#[test]
+fn merged_parts_fail_as_the_whole_run_does() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "chat/updated-before-created"]);
+    let waivers = |expires: &str| {
+        folder.write(
+            "waivers.yaml",
+            format!("waivers:\n  - {{ rule: flow/flow/sid, reason: known, expires: {expires} }}\n"),
+        );
+    };
+    let parts = |selection: &str, code: i32| {
+        for part in [1, 2] {
+            let line = format!(
+                "run -q --prove off {selection} --partition hash:{part}/2 --report json={part}.json"
+            );
+            folder.run(code, &line);
+        }
+        folder.run(1, "merge 1.json 2.json -q")
+    };
+    let target = format!(
+        "--target chat={0}/chat --hooks {0}/_control --service chat --seed 7 --names parts",
+        served.url
+    );
+    let warnings = "--filter chat/create-*/happy --filter chat/fetch-*/happy --strict";
+    parts(&format!("{target} {warnings}"), 1);
+
+    let flow = "--reference --service flow --waivers waivers.yaml";
+    waivers("2020-01-31");
+    let (_, err) = parts(&format!("{flow} --filter flow/read-flows/*"), 1);
+    assert!(
+        err.contains("the waiver of flow/flow/sid expired on 2020-01-31"),
+        "{err}"
+    );
+    waivers("9999-01-31");
+    let (_, err) = parts(flow, 0);
+    assert!(
+        err.contains("the waiver of flow/flow/sid accepts no finding"),
+        "{err}"
+    );
+}

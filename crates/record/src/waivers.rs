@@ -149,10 +149,7 @@ impl<'a> Waivers<'a> {
                             waiver.rule, other.kind
                         ));
                     }
-                    _ if is_whole => problems.push(format!(
-                        "{WAIVER}{} accepts no finding: remove it",
-                        waiver.rule
-                    )),
+                    _ if is_whole => problems.push(unused_waiver(&waiver.rule)),
                     _ => {}
                 }
             }
@@ -199,10 +196,37 @@ impl<'a> Waivers<'a> {
     }
 }
 
+/// The errors of a run about waivers that do not apply.
+pub fn problems_of(record: &RunRecord) -> impl Iterator<Item = &str> {
+    let errors = record.errors.iter().map(String::as_str);
+    errors.filter(|error| error.starts_with(WAIVER))
+}
+
+/// Problems of waivers that no part of a whole run needed, although their rules were judged.
+pub fn unused_in_all_parts(record: &RunRecord) -> Vec<String> {
+    let unused = record.waivers.iter().filter(|waiver| {
+        let of_waiver = format!("{WAIVER}{} ", waiver.rule);
+        let mut judged = record.rules.iter().filter(|rule| rule.judged > 0);
+        waiver.findings == 0
+            && judged.any(|rule| is_named(&waiver.rule, &rule.id))
+            && !problems_of(record).any(|problem| problem.starts_with(&of_waiver))
+    });
+    unused.map(|waiver| unused_waiver(&waiver.rule)).collect()
+}
+
+fn unused_waiver(rule: &str) -> String {
+    format!("{WAIVER}{rule} accepts no finding: remove it")
+}
+
+/// True if the pattern matches the rule; an id without `*` matches that rule only.
+fn is_named(pattern: &str, rule: &str) -> bool {
+    pattern == rule || (pattern.contains('*') && glob(pattern, rule))
+}
+
 impl Waiver {
-    /// True if the pattern matches the rule; an id without `*` matches that rule only.
+    /// True if the waiver is about this rule.
     pub fn names(&self, rule: &str) -> bool {
-        self.rule == rule || (self.rule.contains('*') && glob(&self.rule, rule))
+        is_named(&self.rule, rule)
     }
 
     /// The present id of an event rule whose old id had a version: `events/message-sent/4/from`.

@@ -6,6 +6,7 @@ use super::{Settings, cards, invocation};
 use conformant_base::redact::REDACTED;
 use conformant_base::text;
 pub(super) use conformant_base::text::count;
+use conformant_record::waivers;
 use conformant_record::{
     Blind, Detection, Finding, Level, Proof, RuleResult, RunRecord, STRICT, ScenarioResult,
     Subject, Verdict, WaiverResult,
@@ -243,15 +244,9 @@ pub(super) fn undecided(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     groups
 }
 
-/// The errors about waivers that do not apply.
-pub(super) fn stale_waivers(record: &RunRecord) -> impl Iterator<Item = &str> {
-    let errors = record.errors.iter().map(String::as_str);
-    errors.filter(|error| error.starts_with("the waiver of "))
-}
-
 /// What failed a run whose rules hold.
 fn failed_demands(record: &RunRecord) -> String {
-    let waivers = stale_waivers(record).count();
+    let waivers = waivers::problems_of(record).count();
     let claims = record.claims.as_ref();
     let claims = claims.map_or(0, |claims| claims.unjudged.len());
     let waivers = (waivers > 0).then(|| match waivers {

@@ -8,7 +8,7 @@ use conformant_base::text;
 use conformant_record::{
     ArchiveCounts, Asked, ENDED_BEFORE, Finding, Level, MergedPart, OpenPointResult, Proof,
     RuleCounts, RuleResult, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary,
-    Verdict, WaiverResult,
+    Verdict, WaiverResult, waivers,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,7 +112,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
     let rules: Vec<RuleResult> = rules.into_values().collect();
     let whole = without(&["--partition"], &first.invocation);
     let are_one = parts.iter().all(|part| names(part) == names(first));
-    Ok(RunRecord {
+    let mut record = RunRecord {
         summary: Summary {
             rules: RuleCounts::count(&rules),
             scenarios: sum(parts),
@@ -133,7 +133,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         // Computed again from the whole by the code that knows the defects.
         defects: Vec::new(),
         detection: None,
-        waivers: waivers(parts),
+        waivers: add_waivers(parts),
         evidence: None,
         claims: None,
         // Each part has a build of its own.
@@ -154,8 +154,25 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             (_, true) => whole,
             (_, false) => without(&["--seed", "--names"], &whole),
         },
+        errors: errors(parts),
         ..first.clone()
-    })
+    };
+    if record.complete && is_whole(&record.invocation) {
+        let unused = waivers::unused_in_all_parts(&record);
+        record.errors.extend(unused);
+    }
+    Ok(record)
+}
+
+/// The errors of all parts, each once.
+fn errors(parts: &[RunRecord]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for error in parts.iter().flat_map(|part| &part.errors) {
+        if !all.contains(error) {
+            all.push(error.clone());
+        }
+    }
+    all
 }
 
 /// The seed of a run and the names that it used.
@@ -245,7 +262,7 @@ fn number_steps(scenarios: &mut [ScenarioResult], parts: &[RunRecord]) {
 }
 
 /// All parts had the same waivers, so that the accepted findings are added.
-fn waivers(parts: &[RunRecord]) -> Vec<WaiverResult> {
+fn add_waivers(parts: &[RunRecord]) -> Vec<WaiverResult> {
     let mut whole: Vec<WaiverResult> = Vec::new();
     for waiver in parts.iter().flat_map(|part| &part.waivers) {
         let same = |known: &&mut WaiverResult| {
@@ -310,6 +327,22 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
 
 /// The flags of a command line that select scenarios. Their order is free.
 fn selection(invocation: &str) -> String {
+    let selected = selecting_flags(invocation);
+    match selected.is_empty() {
+        true => "everything".to_owned(),
+        false => selected.into_iter().collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Whether a run selected every scenario of its services, so that it needs each waiver that is right.
+fn is_whole(invocation: &str) -> bool {
+    let selected = selecting_flags(invocation);
+    let mut selected = selected.iter().map(String::as_str);
+    selected.all(|flag| flag.starts_with("--service ") || flag == "--races on")
+}
+
+/// The flags that select scenarios, with their values.
+fn selecting_flags(invocation: &str) -> BTreeSet<String> {
     const FLAGS: [&str; 6] = [
         "--service",
         "--filter",
@@ -330,10 +363,7 @@ fn selection(invocation: &str) -> String {
             selected.insert(format!("{flag} {}", text::shell_quoted(&value)));
         }
     }
-    match selected.is_empty() {
-        true => "everything".to_owned(),
-        false => selected.into_iter().collect::<Vec<_>>().join(" "),
-    }
+    selected
 }
 
 /// Checks that every part is present once, if the records name their part.

@@ -12,7 +12,7 @@ use crate::invocation;
 use crate::tally::{self, State};
 use crate::texts::escaped;
 use crate::view;
-use conformant_record::{PayloadOrigin, RunRecord};
+use conformant_record::{PayloadOrigin, RunRecord, waivers};
 
 /// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
 const LINES_MAX: usize = 350;
@@ -213,8 +213,8 @@ fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     let next = match cards.first().and_then(|card| card.rules.first()) {
         Some(rule) => invocation::explain_command(record, rule.id),
-        None if view::stale_waivers(record).next().is_some() => {
-            let first = view::stale_waivers(record).next().unwrap_or_default();
+        None if waivers::problems_of(record).next().is_some() => {
+            let first = waivers::problems_of(record).next().unwrap_or_default();
             format!("correct the waivers: {first}")
         }
         None if is_too_small(record) => {
