@@ -105,7 +105,8 @@ fn conclusion(
         );
         return Conclusion::NothingJudged;
     }
-    let is_enough = is_enough(record, demands.min_judged, reasons);
+    let is_enough = is_enough(record, demands.min_judged, reasons)
+        && are_enough_set_up(record, demands.min_judged, reasons);
     let is_complete = !demands.require_complete || is_complete(record, reasons);
     if is_enough && is_complete {
         Conclusion::Conformant
@@ -129,15 +130,18 @@ fn list_inconclusive(
     listed.count()
 }
 
+/// Whether a reason is that of a failed set-up with a cause that no finding states.
+fn is_failed_setup(record: &RunRecord) -> impl Fn(&str) -> bool {
+    let stated: BTreeSet<&str> = record.findings.iter().map(|f| f.message.as_str()).collect();
+    move |reason| {
+        let cause = reason.split_once(": ").map(|(_, cause)| cause);
+        reason.starts_with(SET_UP_FAILED) && !cause.is_some_and(|cause| stated.contains(cause))
+    }
+}
+
 /// Lists the scenarios whose set-up failed, each with its cause, unless a finding states it.
 fn report_failed_setups(record: &RunRecord, reasons: &mut Vec<String>) {
-    let stated: BTreeSet<&str> = record.findings.iter().map(|f| f.message.as_str()).collect();
-    let is_stated = |reason: &str| {
-        let cause = reason.split_once(": ").map(|(_, cause)| cause);
-        cause.is_some_and(|cause| stated.contains(cause))
-    };
-    let is_failed = |reason: &str| reason.starts_with(SET_UP_FAILED) && !is_stated(reason);
-    let more = list_inconclusive(record, &is_failed, "", reasons);
+    let more = list_inconclusive(record, &is_failed_setup(record), "", reasons);
     if more > 0 {
         reasons.push(format!(
             "{SET_UP_FAILED} of {more} more scenarios, which the reports name"
@@ -174,6 +178,27 @@ fn is_enough(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> b
     false
 }
 
+/// Whether enough scenarios got past their set-up. Rules of the others do not count as tried, although nothing is known of
+/// them.
+fn are_enough_set_up(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> bool {
+    let is_failed = is_failed_setup(record);
+    let of = |holds: &dyn Fn(Verdict, &str) -> bool| {
+        let scenarios = record.scenarios.iter();
+        scenarios.filter(|s| holds(s.verdict, &s.reason)).count()
+    };
+    let failed = of(&|verdict, reason| verdict == Verdict::Inconclusive && is_failed(reason));
+    let ended =
+        of(&|verdict, _| matches!(verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived));
+    if ended * 100 >= (ended + failed) * usize::from(min_judged) {
+        return true;
+    }
+    reasons.push(format!(
+        "too little was judged: the set-up of {failed} of {} scenarios failed, and {min_judged} percent must get past it",
+        ended + failed
+    ));
+    false
+}
+
 /// Whether every must-rule that a run can judge was judged. Otherwise lists the missing rules by reason.
 fn is_complete(record: &RunRecord, reasons: &mut Vec<String>) -> bool {
     const IDS_MAX: usize = 8;
@@ -200,4 +225,37 @@ fn is_complete(record: &RunRecord, reasons: &mut Vec<String>) -> bool {
         reasons.push(format!("  {reason}: {shown}{more}"));
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conformant_record::{Finding, ScenarioResult};
+
+    #[test]
+    fn too_few_scenarios_past_their_set_up_are_too_little() {
+        let refusal = "create-flow was refused: status 501";
+        let is_enough = |failed: usize, finding: &str| {
+            let scenario = |verdict, reason: String| ScenarioResult {
+                verdict,
+                reason,
+                ..ScenarioResult::default()
+            };
+            let passed = vec![scenario(Verdict::Pass, String::new()); 9];
+            let set_up = format!("{SET_UP_FAILED}: {refusal}");
+            let failed = vec![scenario(Verdict::Inconclusive, set_up); failed];
+            let record = RunRecord {
+                scenarios: [passed, failed].concat(),
+                findings: vec![Finding {
+                    message: finding.to_owned(),
+                    ..Finding::default()
+                }],
+                ..RunRecord::default()
+            };
+            are_enough_set_up(&record, MIN_JUDGED, &mut Vec::new())
+        };
+        assert!(is_enough(1, ""));
+        assert!(!is_enough(2, ""));
+        assert!(is_enough(2, refusal), "the finding has its own verdict");
+    }
 }

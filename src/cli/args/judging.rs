@@ -99,7 +99,7 @@ pub struct DemandArgs {
     /// Exit 4 unless every selected must-rule that a run can judge was judged.
     #[arg(long)]
     pub require_complete: bool,
-    /// Exit 4 unless at least this percentage of the attempted must-rules was judged.
+    /// Exit 4 unless at least this percentage of the attempted must-rules was judged, and as many scenarios were set up.
     #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub min_judged: u8,
 }
