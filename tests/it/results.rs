@@ -422,3 +422,29 @@ fn merged_parts_fail_as_the_whole_run_does() {
         "{err}"
     );
 }
+
+#[test]
+fn the_consequences_of_a_waived_defect_do_not_fail_the_run() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "chat/channel-unique-name-ignored"]);
+    let line = format!(
+        "run -q --prove off --target chat={0}/chat --hooks {0}/_control --filter chat/channels/*unique-name* --report json=run.json",
+        served.url
+    );
+    folder.run(1, &line);
+    folder.run(
+        0,
+        "baseline run.json --reason known --owner me --out waivers.yaml",
+    );
+    folder.run(0, &format!("{line} --waivers waivers.yaml"));
+    let run = folder.json::<Value>("run.json");
+    let mut rules = run["rules"].as_array().expect("a list").iter();
+    let rule = rules.find(|rule| rule["id"] == "chat/channels/addressed-by-unique-name");
+    let rule = rule.expect("a rule");
+    let reason =
+        "path parameter `ChannelSid` has no value, because an earlier answer has null there";
+    assert_eq!(
+        [&rule["verdict"], &rule["reason"]],
+        ["inconclusive", reason]
+    );
+}

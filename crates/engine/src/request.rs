@@ -25,11 +25,11 @@ pub struct Built {
     pub sent: BTreeMap<String, Value>,
 }
 
-/// Why no request could be built. Scenario or configuration is at fault.
+/// Why no request could be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A path parameter has no value.
-    #[error("path parameter `{0}` has no value")]
+    /// A path parameter has no value: the scenario takes it from an answer that has null there.
+    #[error("path parameter `{0}` has no value, because an earlier answer has null there")]
     PathParameter(String),
     /// No document shows the path, and it is not configured.
     #[error("not configured: targets.{service}.{key} (no document shows this path)")]
@@ -61,8 +61,8 @@ impl From<BuildError> for Stop {
             BuildError::Unconfigured { .. }
             | BuildError::NoCredentials(_)
             | BuildError::NoOtherAccount => Self::NotApplicable(error.to_string()),
-            BuildError::PathParameter(_)
-            | BuildError::UnknownParameter(_)
+            BuildError::PathParameter(_) => Self::Inconclusive(error.to_string()),
+            BuildError::UnknownParameter(_)
             | BuildError::Unsendable { .. }
             | BuildError::Bearer(_) => Self::Error(error.to_string()),
         }
