@@ -136,6 +136,37 @@ fn what_a_run_with_a_rulebook_of_its_own_prints_works_as_printed() {
 }
 
 /// The two services and some of their defects; `.ci/campaigns services` tries all of them.
+/// A service that reads a header field may accept its key together with a wrong user name.
+#[test]
+fn a_service_with_a_key_in_a_header_is_not_asked_about_user_names() {
+    let document = |scheme: &str| {
+        format!(
+            r#"{{"openapi": "3.0.3", "info": {{"title": "Notes", "version": "1"}}, "security": [{{"key": []}}],
+                "components": {{"securitySchemes": {{"key": {scheme}}}}},
+                "paths": {{"/notes": {{"get": {{"operationId": "readNotes", "responses": {{"200": {{"description": "Notes"}}}}}}}}}}}}"#
+        )
+    };
+    for (scheme, has_names) in [
+        (
+            r#"{"type": "apiKey", "in": "header", "name": "X-Key"}"#,
+            false,
+        ),
+        (r#"{"type": "http", "scheme": "basic"}"#, true),
+    ] {
+        let folder = Folder::new();
+        folder.write("notes.json", document(scheme));
+        folder.run(0, "init --from notes.json rules");
+        let (scenarios, _) = folder.run(0, "list scenarios --specs rules");
+        assert!(
+            scenarios.contains("read-notes/credentials-wrong"),
+            "{scenarios}"
+        );
+        for of_names in ["credentials-near", "credentials-account"] {
+            assert_eq!(scenarios.contains(of_names), has_names, "{scenarios}");
+        }
+    }
+}
+
 #[test]
 fn services_of_other_documents_are_judged() {
     let mut runner = Command::new("python3");

@@ -36,10 +36,13 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             cases.add(case, what, step, &Map::new());
         }
     }
-    let what = "with the account SID and its auth token";
-    let step = with(Credentials::Account, accepted(&rule));
-    cases.add("credentials-account", what, step, &Map::new());
-    near(cases, &rule);
+    // A service that reads a header field only does not see user names and passwords.
+    if cases.has_user_names() {
+        let what = "with the account SID and its auth token";
+        let step = with(Credentials::Account, accepted(&rule));
+        cases.add("credentials-account", what, step, &Map::new());
+        near(cases, &rule);
+    }
     if let Some(size) = cases.page_size()
         && cases.operation.paging.has_meta()
     {
@@ -85,11 +88,8 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("credentials-near", what, steps);
     let what = "with halves of two pairs of credentials";
     cases.after_setup("credentials-mixed", what, mixed);
-    // A header field that names an account has no halves.
-    if cases.has_user_names() {
-        let what = "with the user name of one account and the password of another";
-        cases.after_setup("credentials-mixed-accounts", what, accounts);
-    }
+    let what = "with the user name of one account and the password of another";
+    cases.after_setup("credentials-mixed-accounts", what, accounts);
 }
 
 /// The rule about the letter case of user names, which no document mentions; that of all credentials if there is none.
@@ -120,7 +120,8 @@ fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     steps.push(cases.call(first, &only(size, 1)));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
     let user = user_name_rule(cases);
-    for credentials in blunt.into_iter().chain(NEAR) {
+    let near: &[Credentials] = if cases.has_user_names() { &NEAR } else { &[] };
+    for &credentials in blunt.iter().chain(near) {
         let next = "${page.meta.next_page_url}";
         steps.push(unfollowed(
             next,
