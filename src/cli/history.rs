@@ -156,12 +156,43 @@ fn table(trend: &conformant_versions::Trend) -> String {
         let id = text::escape_line(&rule.id);
         let flaky = if rule.flaky { "  flaky" } else { "" };
         let since = text::escape_line(&rule.first_seen);
+        // Runs before the first one of the table are not read.
+        let earlier = match rule.verdicts.starts_with(['x', '~']) {
+            true => " or earlier",
+            false => "",
+        };
         writeln!(
             out,
-            "{id:<width$}  {}  first in {since}{flaky}",
+            "{id:<width$}  {}  first in {since}{earlier}{flaky}",
             rule.verdicts
         )
         .expect(MEMORY);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_broken_in_the_first_run_of_the_table_may_be_broken_longer() {
+        let rule = |verdicts: &str| conformant_versions::TrendRule {
+            id: "flow/x".to_owned(),
+            verdicts: verdicts.to_owned(),
+            first_seen: "one".to_owned(),
+            flaky: false,
+            broken: true,
+        };
+        let rules = ["xx", "~.", ".x"].map(rule).to_vec();
+        let text = table(&conformant_versions::Trend {
+            runs: Vec::new(),
+            rules,
+        });
+        let lines: Vec<&str> = text.lines().skip(3).collect();
+        let earlier = lines
+            .iter()
+            .map(|line| line.ends_with("first in one or earlier"));
+        assert_eq!(earlier.collect::<Vec<_>>(), [true, true, false], "{text}");
+    }
 }

@@ -180,7 +180,7 @@ pub struct TrendRule {
     pub id: String,
     /// A letter for each run: `x` broken, `~` flaky in a repeated run, `.` passed, `?` not judged.
     pub verdicts: String,
-    /// The first run in which it was broken.
+    /// The first of these runs in which it was broken.
     pub first_seen: String,
     /// Whether it changed more than once, or was flaky in a repeated run.
     pub flaky: bool,
