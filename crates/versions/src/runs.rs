@@ -29,7 +29,7 @@ pub struct RunDifference {
     pub gone_defects: Vec<Defect>,
     /// Findings of the second run only.
     pub new: Vec<Finding>,
-    /// Findings of the first run only.
+    /// Findings of the first run only, without those of scenarios that the second run left out.
     pub gone: Vec<Finding>,
 }
 
@@ -73,7 +73,8 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
             .collect()
     };
     let new = only_in(&b.1.findings, &a.1.findings);
-    let gone = only_in(&a.1.findings, &b.1.findings);
+    let mut gone = only_in(&a.1.findings, &b.1.findings);
+    gone.retain(|finding| !is_left_out(&finding.scenario, a.1, b.1));
     let mut difference = RunDifference {
         schema_version: super::SCHEMA_VERSION,
         a: a.0.to_owned(),
@@ -89,6 +90,16 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
     };
     difference.cautions = cautions(a.1, b.1, difference.not_judged_again().count());
     difference
+}
+
+/// Whether only the first run concluded this scenario, so that the second one shows nothing of its findings.
+fn is_left_out(id: &str, first: &RunRecord, second: &RunRecord) -> bool {
+    let is_concluded = |run: &RunRecord| {
+        let scenario = run.scenarios.iter().find(|scenario| scenario.id == id);
+        let verdict = scenario.map(|scenario| scenario.verdict);
+        matches!(verdict, Some(Verdict::Pass | Verdict::Fail | Verdict::Waived))
+    };
+    is_concluded(first) && !is_concluded(second)
 }
 
 /// The defects of a run that have some of these findings.
@@ -254,6 +265,17 @@ mod tests {
         let text = runs(("a", &a), ("b", &b)).render(Format::Text).unwrap();
         let line = "  flow/open/p: only in the first run: b, c; only in the second run: d\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_finding_is_not_gone_where_its_scenario_was_left_out() {
+        let a = run("flow/a", &[("flow/x", Verdict::Fail)]);
+        let gone = |scenario: &str| {
+            let b = run(scenario, &[("flow/x", Verdict::Pass)]);
+            runs(("a", &a), ("b", &b)).gone.len()
+        };
+        assert_eq!(gone("flow/a"), a.findings.len());
+        assert_eq!(gone("flow/b"), 0);
     }
 
     #[test]
