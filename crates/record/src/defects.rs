@@ -279,7 +279,7 @@ fn like_faults<'a>(
         .collect();
     let mut defects = Vec::new();
     while let Some(next) = Candidate::next(&candidates, left) {
-        // Few of its rules name no fault: almost any may break those.
+        // A few of its rules do not identify a fault: others break them, too.
         let alike = candidates.iter().filter(|candidate| {
             candidate.rules == next.rules
                 && candidate.rules.len() * 2 >= candidate.fault.rules.len()

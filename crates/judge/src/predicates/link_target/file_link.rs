@@ -1,5 +1,5 @@
-//! `link-target` with `aspects`: a link leads to the uploaded file. Judges links that were followed; does not judge the
-//! target of a redirect, nor who may follow the link.
+//! `link-target` with `aspects`: a link leads to the uploaded file. Judges the responses of links that were followed, except
+//! redirects and refused credentials.
 
 use crate::evidence::{FILE_BYTES_MAX, Outcome};
 use crate::predicates::prelude::*;
