@@ -286,6 +286,39 @@ fn executed(folder: &Folder, served: &Served) -> (i32, String) {
     (code, err)
 }
 
+/// The reference makes the flow of such a script by hooks; the run found one in the list.
+#[test]
+fn a_script_of_a_run_without_hooks_calls_none() {
+    let folder = Folder::new();
+    let faulty = Served::start(&folder, &["--fault", "flow/created-ended"]);
+    let clean = Served::start(&folder, &[]);
+    let configuration = |url: &str| {
+        let text = format!(
+            "targets:\n  flow:\n    url: {url}/flow\n    username: reference-api-key\n    password: '${{PW}}'\n    \
+             to: '+12025550143'\n    from: '+12025550100'\n"
+        );
+        folder.write("conformant.yaml", text);
+    };
+    let with_password = |command: &mut Command, expected: i32| {
+        let (code, out, err) = ended(command.env("PW", "reference-api-secret"));
+        assert_eq!(code, expected, "{out}{err}");
+        out
+    };
+    configuration(&faulty.url);
+    let line = "run -q --prove off --filter flow/create-execution/happy --report json=run.json";
+    with_password(&mut folder.command(line), 1);
+    let script = with_password(&mut folder.command("reproduce run.json 1"), 0);
+    folder.write("again.sh", script);
+    for (url, expected) in [(&faulty.url, 1), (&clean.url, 0)] {
+        configuration(url);
+        let mut bash = Command::new("bash");
+        bash.arg("again.sh").current_dir(&*folder);
+        bash.env("CONFORMANT", env!("CARGO_BIN_EXE_conformant"));
+        bash.env("FLOW_URL", format!("{url}/flow"));
+        with_password(&mut bash, expected);
+    }
+}
+
 fn script_of(folder: &Folder, served: &Served) -> Command {
     let mut bash = Command::new("bash");
     bash.arg("again.sh").current_dir(&**folder);

@@ -97,7 +97,10 @@ fn is_left_out(id: &str, first: &RunRecord, second: &RunRecord) -> bool {
     let is_concluded = |run: &RunRecord| {
         let scenario = run.scenarios.iter().find(|scenario| scenario.id == id);
         let verdict = scenario.map(|scenario| scenario.verdict);
-        matches!(verdict, Some(Verdict::Pass | Verdict::Fail | Verdict::Waived))
+        matches!(
+            verdict,
+            Some(Verdict::Pass | Verdict::Fail | Verdict::Waived)
+        )
     };
     is_concluded(first) && !is_concluded(second)
 }
