@@ -35,6 +35,12 @@ for wrong in ({"bdy": "hi"}, {"bodies": "hi", "body": "hi"}):
         assert "chat/message has no field" in str(error) and "did you mean 'body'?" in str(error), error
     else:
         raise AssertionError("an unknown field is refused")
+try:
+    Factory("chat/service").document(limits={"channel_members": 1, "user_channels": 2, "nope": 3})
+except TypeError as error:
+    assert "chat/service has no field 'limits.nope'" in str(error), error
+else:
+    raise AssertionError("an unknown field of an inner object is refused")
 for kind in kinds():
     assert type(Factory(kind).make()) is model(kind), kind
 print(json.dumps(made))

@@ -1,6 +1,6 @@
 //! Uses the Rust package in a test: each model accepts every valid document and rejects most invalid ones.
 
-use conformant_fixtures::models::ChatMessage;
+use conformant_fixtures::models::{ChatMessage, ChatService};
 use conformant_fixtures::{Factory, accepts, documents, invalid, kinds, load, schema};
 use serde_json::{Value, json};
 
@@ -43,8 +43,12 @@ fn main() {
     let unknown = std::panic::catch_unwind(|| {
         Factory::<ChatMessage>::new(seed).make(json!({ "bdy": "hi" }));
     });
+    let inner = std::panic::catch_unwind(|| {
+        Factory::<ChatService>::new(seed).document(json!({ "limits": { "nope": 3 } }))
+    });
     std::panic::set_hook(hook);
     assert!(unknown.is_err(), "an unknown field is refused");
+    assert!(inner.is_err(), "an unknown field of an inner object is refused");
     for one in &made {
         assert!(
             one["url"]

@@ -23,6 +23,8 @@ void event.from?.name;
 assert.throws(() => new Factory("chat/message").make({ bdy: "hi" }), /chat\/message has no field bdy/);
 // @ts-expect-error So are those of a kind whose document is open.
 assert.throws(() => new Factory("auth/user-status").make({ bdy: "hi" }), /has no field bdy/);
+// @ts-expect-error So are those of objects within it.
+assert.throws(() => new Factory("chat/service").make({ limits: { channel_members: 1, user_channels: 2, nope: 3 } }), /has no field limits\.nope/);
 
 const factory = new Factory("chat/message", Number(process.argv[2]));
 const made = Array.from({ length: 20 }, () => factory.make({ body: "hi" }));
