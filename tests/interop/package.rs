@@ -48,7 +48,10 @@ fn main() {
     });
     std::panic::set_hook(hook);
     assert!(unknown.is_err(), "an unknown field is refused");
-    assert!(inner.is_err(), "an unknown field of an inner object is refused");
+    assert!(
+        inner.is_err(),
+        "an unknown field of an inner object is refused"
+    );
     for one in &made {
         assert!(
             one["url"]

@@ -286,6 +286,20 @@ fn executed(folder: &Folder, served: &Served) -> (i32, String) {
     (code, err)
 }
 
+/// The response with the defect is XML, in which the script does not find the id that the next request needs.
+#[test]
+fn a_script_judges_the_response_that_lacks_what_it_needs() {
+    let folder = Folder::new();
+    let scenario = "auth/approval-requests/answered-in-both-formats";
+    let served = found(&folder, "auth/json-is-xml", scenario);
+    let (script, _) = folder.run(0, "reproduce run.json 1");
+    folder.write("again.sh", script);
+    let (code, err) = executed(&folder, &served);
+    assert_eq!(code, 1, "{err}");
+    let (code, err) = executed(&folder, &Served::start(&folder, &[]));
+    assert_eq!(code, 0, "{err}");
+}
+
 /// The reference makes the flow of such a script by hooks; the run found one in the list.
 #[test]
 fn a_script_of_a_run_without_hooks_calls_none() {
