@@ -292,6 +292,12 @@ fn a_script_judges_the_response_that_lacks_what_it_needs() {
     let folder = Folder::new();
     let scenario = "auth/approval-requests/answered-in-both-formats";
     let served = found(&folder, "auth/json-is-xml", scenario);
+    let run = folder.json::<serde_json::Value>("run.json");
+    let body = run["exchanges"][0]["response_body"].as_str();
+    assert!(
+        body.is_some_and(|body| body.starts_with("<?xml")),
+        "{body:?}"
+    );
     let (script, _) = folder.run(0, "reproduce run.json 1");
     folder.write("again.sh", script);
     let (code, err) = executed(&folder, &served);

@@ -193,7 +193,11 @@ fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
                 .map(|(name, value)| line((&name, value)))
                 .collect();
             shown.response_bytes = response.body.len();
-            if let Body::Document { value, .. } = body {
+            // A finding about a whole XML response shows what was sent; a place in it is shown in the JSON that it is read as.
+            let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&response.body).is_ok();
+            if let Body::Document { value, .. } = body
+                && (is_json || !pointer.is_empty())
+            {
                 (shown.response_body, shown.marked) = json::window(value, pointer);
             } else {
                 shown.response_body = body_text(&response.body);
