@@ -159,8 +159,9 @@ impl<'a> Checker<'a> {
         self.outcome.filled += usize::from(!start.is_empty());
         let by_line = lines::has_lines_by_name(name) && self.kind.has_lines();
         let payload = wire::split(&start).map_or(&start[..], |(_, payload)| payload);
-        let is_csv = self.kind.has_lines() && sniff::is_csv(payload);
-        let format = sniff::format(&start).or_else(|| is_csv.then_some("CSV"));
+        let of_text = self.kind.has_lines().then_some(payload);
+        let of_text = of_text.and_then(sniff::text_format);
+        let format = sniff::format(&start).or(of_text);
         let format = format.or_else(|| {
             (by_line && !sniff::is_json_or_xml(payload)).then_some("text that is not JSON")
         });

@@ -4,7 +4,7 @@
 pub(super) const START_BYTES: usize = 512;
 
 /// First bytes and name.
-const MAGIC: [(&[u8], &str); 15] = [
+const MAGIC: [(&[u8], &str); 16] = [
     (b"PAR1", "Parquet"),
     (b"PARE", "encrypted Parquet"),
     (b"Obj\x01", "Avro"),
@@ -20,6 +20,7 @@ const MAGIC: [(&[u8], &str); 15] = [
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"%PDF-", "PDF"),
+    (b"SQLite format 3\0", "a SQLite database"),
 ];
 
 /// Magic bytes of a tar archive and their position.
@@ -57,8 +58,16 @@ pub fn format(start: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// The format of text that is neither JSON nor XML, if it is a known one.
+pub(super) fn text_format(text: &[u8]) -> Option<&'static str> {
+    if is_csv(text) {
+        return Some("CSV");
+    }
+    is_yaml(text).then_some("YAML")
+}
+
 /// Whether the first two lines are cells of one table: neither JSON nor XML, with as many separators. The second one may be cut.
-pub(super) fn is_csv(text: &[u8]) -> bool {
+fn is_csv(text: &[u8]) -> bool {
     let mut lines = text.split(|byte| *byte == b'\n');
     let (Some(first), Some(second)) = (lines.next(), lines.next()) else {
         return false;
@@ -71,6 +80,27 @@ pub(super) fn is_csv(text: &[u8]) -> bool {
             let (head, row) = (cells(first), cells(second));
             row > 0 && (row == head || is_cut && row < head)
         })
+}
+
+/// Whether text begins with the mark of a YAML document, or with two lines that are keys or list items.
+fn is_yaml(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let Some(first) = lines.next() else {
+        return false;
+    };
+    first == b"---" || first.starts_with(b"%YAML ") || {
+        let is_of_yaml = |line: &[u8]| line.starts_with(b"- ") || has_yaml_key(line);
+        is_of_yaml(first) && lines.next().is_some_and(is_of_yaml)
+    }
+}
+
+/// Whether a line is `key:` or `key: value`, with a key without quotes.
+fn has_yaml_key(line: &[u8]) -> bool {
+    let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let end = line.iter().position(|byte| !is_of_key(byte));
+    end.is_some_and(|end| end > 0 && matches!(line[end..], [b':'] | [b':', b' ', ..]))
 }
 
 /// Whether text begins like a JSON value, or like XML.
@@ -104,6 +134,7 @@ mod tests {
             (b"{\0\"\0", Some("UTF-16 text")),
             (b"\n<!DOCTYPE html><html>", Some("HTML")),
             (b"<html lang=en>", Some("HTML")),
+            (b"SQLite format 3\0\x10", Some("a SQLite database")),
             (b"<hash/>", None),
             (b"{}", None),
             (b"", None),
@@ -120,6 +151,17 @@ mod tests {
             (b"{\"a\":1,\n\"b\":2,\n", false),
         ] {
             assert_eq!(is_csv(text), is, "{text:?}");
+        }
+        for (text, is) in [
+            (&b"---\nsid: FW1\n"[..], true),
+            (b"# a flow\nsid: FW1\nsteps:\n", true),
+            (b"- sid: FW1\n  name: a\n", true),
+            (b"Error: no such file\n", false),
+            (b"otpauth://totp/a\notpauth://totp/b\n", false),
+            (b"- -1\n", false),
+            (b"{\"a\":1}\n{\"a\":2}\n", false),
+        ] {
+            assert_eq!(is_yaml(text), is, "{text:?}");
         }
         assert!(is_json_or_xml(b"\xef\xbb\xbf {") && is_json_or_xml(b"null"));
         assert!(!is_json_or_xml(b"id,name\n1,a\n"));
