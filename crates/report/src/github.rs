@@ -1,8 +1,10 @@
-//! GitHub workflow commands: one annotation per broken rule, because a run shows only the first few, and one for each error
+//! GitHub workflow commands: one annotation per defect, because a run shows only the first few, and one for each error
 //! apart from rules.
 
 use super::Settings;
-use super::view::{self, Broken, Effect};
+use super::cards::{self, Card};
+use super::failing;
+use super::view::{self, Effect};
 use conformant_record::RunRecord;
 use conformant_record::claims::UNJUDGED_CLAIM;
 use conformant_record::waivers::WAIVER;
@@ -13,23 +15,17 @@ const NOT_CONCLUDED: u8 = 4;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = String::new();
-    for broken in view::broken(record, settings) {
-        let command = match broken.effect {
+    for card in cards::cards(record, settings) {
+        let command = match card.effect {
             Effect::Fails => "error",
             Effect::Warns => "warning",
             Effect::Advises => "notice",
         };
-        let place = broken
-            .findings
+        let place = card
             .first()
             .and_then(|first| view::written_at(record, first));
-        annotate(
-            &mut out,
-            command,
-            broken.id,
-            place,
-            &message(record, &broken),
-        );
+        let title = failing::name(&card);
+        annotate(&mut out, command, &title, place, &message(record, &card));
     }
     let errors = view::undecided(record);
     for (reason, ids) in errors
@@ -78,20 +74,12 @@ fn annotate(
     .expect("writing to a String succeeds");
 }
 
-fn message(record: &RunRecord, broken: &Broken) -> String {
-    let Some(first) = broken.findings.first() else {
-        return broken.origin();
-    };
-    let more = match broken.findings.len() - 1 {
-        0 => String::new(),
-        more => format!("{} of this rule\n", view::count(more, "more finding")),
-    };
-    let origin = broken.origin();
-    format!(
-        "{}\n{origin}\n{}{more}",
-        first.message,
-        view::describe(record, first)
-    )
+/// Where the first broken rule is stated, then what the defect breaks.
+fn message(record: &RunRecord, card: &Card<'_>) -> String {
+    let origin = card.rules.first().map_or_else(String::new, |rule| {
+        format!("{} ({})\n", rule.id, rule.origin())
+    });
+    origin + &failing::details(record, card)
 }
 
 /// Text after the second `::`. The runner decodes exactly these escapes.
@@ -110,19 +98,22 @@ fn property(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::Format;
-    use crate::sample::{HOSTILE, every_text_is, sample};
+    use crate::sample::{HOSTILE, assert_contains, every_text_is, sample};
 
     #[test]
     fn a_run_reads_like_this() {
         let text = Format::Github.render(&sample(), Settings::default());
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
-        assert!(lines[0].starts_with(
-            "::error title=flow/execution/status::/status is \"running\", expected one of active, \
-             ended%0Amust, D3 \"Execution (FN)\", line 37%0A  where     flow/create-execution"
-        ));
-        assert!(lines[0].ends_with("1 more finding of this rule"));
-        assert!(lines[1].starts_with("::warning title=flow/execution/no-other-fields::"));
+        let start =
+            "::error title=1. An execution has a third state::flow/execution/status (must, ";
+        assert!(lines[0].starts_with(start), "{}", lines[0]);
+        let parts = [
+            "(must, D3 \"Execution (FN)\", line 37)%0Aresembles the fault",
+            "%0Abreaks flow/execution/status%0Ain flow/create-execution/happy%0A/status is \"running\", expected one of active, ended%0A  where     flow/create-execution",
+        ];
+        assert_contains(lines[0], &parts);
+        assert!(lines[1].starts_with("::warning title=2. "), "{}", lines[1]);
         assert_eq!(
             lines[2],
             "::error title=error%3A predicate panicked::flow/execution/steps"
@@ -138,9 +129,7 @@ mod tests {
         let mut record = sample();
         record.places = [("flow".to_owned(), "conformant.yaml:7".to_owned())].into();
         let text = Format::Github.render(&record, Settings::default());
-        assert!(
-            text.starts_with("::error file=conformant.yaml,line=7,title=flow/execution/status::")
-        );
+        assert!(text.starts_with("::error file=conformant.yaml,line=7,title=1. "));
         let own = (
             "flow/create-execution/happy".to_owned(),
             "own/flow/a.yaml:3".to_owned(),
