@@ -29,6 +29,7 @@ mod memory;
 mod output;
 mod preview;
 mod proxy;
+mod quoting;
 mod repeat;
 mod reproduce;
 mod revision;

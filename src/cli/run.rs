@@ -13,7 +13,7 @@ use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
     Done, Exit, Failure, build, earlier, history, invocation, load_with, note, output, preview,
-    print, reports_about_evidence, require_evidence, today, verify,
+    print, quoting, reports_about_evidence, require_evidence, today, verify,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::redact::Redactor;
@@ -327,6 +327,7 @@ impl Run<'_> {
         conformant_record::add_defects(record, &known_defects(specs), args.output.strict);
         record.invocation =
             invocation::of_run(&args.on, self.config, self.seed, args.repeat.is_some());
+        quoting::add(record, self.rulebook, args.on.config.as_deref(), specs);
         record.places = places(args.on.config.as_deref(), self.rulebook, self.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));

@@ -204,6 +204,18 @@ fn explain_prints_cited_sentences_of_the_documents_of_the_user() {
         "{out}"
     );
 
+    // So is it on the page and in the report folder.
+    let served = Served::start(&folder, &["--fault", "flow/executions-oldest-first"]);
+    let run = "run --prove off --specs own --filter flow/read-executions/* --report html=page.html --report dir=results";
+    folder.run(1, &format!("{run} {}", served.options()));
+    let quoted = "<blockquote><span>line 86</span>An invented sentence.</blockquote>";
+    assert!(folder.read("page.html").contains(quoted));
+    let defect = folder.read("results/defect-1.md");
+    assert!(
+        defect.contains("- line 86: `An invented sentence.`\n"),
+        "{defect}"
+    );
+
     let (_, out, _) = folder.output("explain auth/user-create/user/id");
     assert!(
         out.contains("  documents  "),

@@ -521,6 +521,15 @@ pub struct EvidenceStamp {
     pub run: String,
 }
 
+/// The sentences at a line that a rule cites, from the user's copy of the document.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Quote {
+    /// Counted from 1.
+    pub line: u32,
+    /// The cited sentences or table row.
+    pub text: String,
+}
+
 /// A whole run: written by `--report json=`, read by `judge`, `merge` and `compare`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
@@ -585,6 +594,9 @@ pub struct RunRecord {
     /// Where a target or a custom scenario is defined, as `FILE:LINE`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
+    /// What the user's copy of the documents says at the lines that broken rules cite, by rule.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quotes: BTreeMap<String, Vec<Quote>>,
     /// Comparison with earlier runs of the same targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,

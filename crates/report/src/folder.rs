@@ -154,6 +154,10 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
         out += &format!("{}\n\n", code(&without_marks(says)));
     }
     out += &format!("- document: {}\n", code(&broken.origin()));
+    for quote in record.quotes.get(broken.id).into_iter().flatten() {
+        let says = text::excerpt(&quote.text, VALUE_BYTES_MAX);
+        out += &format!("- line {}: {}\n", quote.line, code(&says));
+    }
     let Some(first) = broken.findings.first() else {
         return out;
     };
@@ -211,6 +215,7 @@ mod tests {
     use super::*;
     use crate::Report;
     use crate::sample::{assert_contains, sample};
+    use conformant_record::Quote;
 
     #[test]
     fn a_folder_has_an_index_a_file_for_each_defect_and_the_record() {
@@ -220,8 +225,16 @@ mod tests {
         fs::write(path.join("defect-3.md"), "# Defect 3: `old`\n").unwrap();
         fs::write(path.join("defect-4.md"), "notes of mine\n").unwrap();
         let report: Report = format!("dir={}", path.display()).parse().unwrap();
+        let quote = Quote {
+            line: 37,
+            text: "What an execution may be.".to_owned(),
+        };
+        let record = RunRecord {
+            quotes: [("flow/execution/status".to_owned(), vec![quote])].into(),
+            ..sample()
+        };
         report
-            .write(&sample(), Settings::default(), &mut io::sink())
+            .write(&record, Settings::default(), &mut io::sink())
             .unwrap();
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
         let index = read("README.md");
@@ -232,13 +245,13 @@ mod tests {
             &first,
             &[
                 "# Defect 1: `An execution has a third state`\n",
-                "- document: `must, D3 \"Execution (FN)\", line 37`\n",
+                "- document: `must, D3 \"Execution (FN)\", line 37`\n- line 37: `What an execution may be.`\n",
                 "- expected: `one of active, ended`\n",
                 "\nPOST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions\n",
                 "\nconformant run --seed 7 --filter flow/create-execution/happy\n",
             ],
         );
-        assert_eq!(json::read(read("run.json").as_bytes()).unwrap(), sample());
+        assert_eq!(json::read(read("run.json").as_bytes()).unwrap(), record);
         assert!(
             !path.join("defect-3.md").exists(),
             "it is of an earlier run"

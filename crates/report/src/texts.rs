@@ -25,7 +25,14 @@ const WITHOUT_TEXTS: [&str; 7] = [
 ];
 
 /// Fields that contain a map, whose keys are texts as well.
-const MAPS: [&str; 5] = ["first_seen", "places", "scenarios", "services", "targets"];
+const MAPS: [&str; 6] = [
+    "first_seen",
+    "places",
+    "quotes",
+    "scenarios",
+    "services",
+    "targets",
+];
 /// The same for a field of a name that has no map elsewhere, with the field above it.
 const MAP_BELOW: (&str, &str) = ("proof", "rules");
 

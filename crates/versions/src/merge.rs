@@ -155,6 +155,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             (_, false) => without(&["--seed", "--names"], &whole),
         },
         errors: errors(parts),
+        quotes: parts.iter().flat_map(|part| part.quotes.clone()).collect(),
         ..first.clone()
     };
     if record.complete && is_whole(&record.invocation) {

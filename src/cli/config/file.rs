@@ -38,8 +38,8 @@ pub(super) struct ConfigFile {
     pub(super) people: PeopleEntry,
     /// Certificates, where a target has none of its own under its `tls`.
     pub(super) tls: Option<TlsEntry>,
-    /// Folder with the documents. `explain` then prints the sentences that it cites, as far as they are those of the
-    /// rulebook.
+    /// Folder with the documents. `explain`, the page and the report folder then show the sentences that rules cite, as
+    /// far as they are those of the rulebook.
     pub(super) documents: Option<PathBuf>,
     /// The proxy on the way to every target and hook but those on this machine: http://HOST:PORT, or `environment` for
     /// what `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say. None unless named.

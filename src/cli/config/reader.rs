@@ -48,9 +48,9 @@ pub(super) fn open(
 }
 
 /// The folder with the documents, if a readable configuration names one.
-pub(in crate::cli) fn documents(specs: Option<&Path>) -> Option<PathBuf> {
-    let named = environment("CONFORMANT_CONFIG").map(PathBuf::from);
-    let (file, reader) = open(named.as_deref(), specs).ok()?;
+pub(in crate::cli) fn documents(named: Option<&Path>, specs: Option<&Path>) -> Option<PathBuf> {
+    let in_environment = environment("CONFORMANT_CONFIG").map(PathBuf::from);
+    let (file, reader) = open(named.or(in_environment.as_deref()), specs).ok()?;
     Some(reader.folder.join(file.documents?))
 }
 

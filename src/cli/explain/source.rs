@@ -1,25 +1,22 @@
 //! Where a document states something: document, section and lines, and the sentences where the user has the documents.
 
-use crate::cli::config;
+use crate::cli::quoting::Documents;
 use conformant_base::source::Source;
 use conformant_rulebook::Rulebook;
-use conformant_rulebook::trace;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Prints sources; reads the documents in the folder that the configuration names.
 pub(super) struct Sources<'a> {
     rulebook: &'a Rulebook,
-    specs: Option<&'a Path>,
-    folder: Option<PathBuf>,
+    documents: Option<Documents>,
 }
 
 impl<'a> Sources<'a> {
     pub(super) fn new(rulebook: &'a Rulebook, specs: Option<&'a Path>) -> Self {
         Self {
             rulebook,
-            specs,
-            folder: config::documents(specs),
+            documents: Documents::read(rulebook, None, specs),
         }
     }
 
@@ -29,11 +26,10 @@ impl<'a> Sources<'a> {
         if let Some(title) = self.rulebook.index.documents().get(&source.document) {
             let _ = writeln!(text, "  document   {} is \"{title}\"", source.document);
         }
-        let Some(folder) = &self.folder else {
+        let Some(documents) = &self.documents else {
             return;
         };
-        let lock = conformant_rulebook::companion(self.specs, "documents.lock").unwrap_or_default();
-        match trace::quotes(folder, &self.rulebook.index, &lock, (id, source)) {
+        match documents.cited.quotes(id, source) {
             Ok(quotes) => {
                 for quote in quotes {
                     let label = format!("line {}", quote.line);
@@ -46,7 +42,7 @@ impl<'a> Sources<'a> {
                 let _ = writeln!(
                     text,
                     "  documents  {problem} (`documents: {}`)",
-                    folder.display()
+                    documents.folder.display()
                 );
             }
         }

@@ -189,8 +189,10 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<T
     } else {
         (Vec::new(), String::new())
     };
+    let quotes = record.quotes.get(broken.id).into_iter().flatten();
+    let quotes = quotes.map(|quote| context! { line => quote.line, text => cut(&quote.text) });
     context! {
-        origin => source, place,
+        origin => source, place, quotes => quotes.collect::<Vec<_>>(),
         basis => known.and_then(|rule| rule.basis).map(|basis| basis.word()),
         message => as_it_was(&cut(&first.message)),
         expected => as_it_was(&cut(&first.expected)), actual => as_it_was(&cut(&first.actual)),

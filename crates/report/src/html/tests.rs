@@ -6,8 +6,8 @@ use crate::sample::{HOSTILE, archive, assert_contains, every_text_is, sample};
 use crate::texts::escaped;
 use crate::{Format, Settings};
 use conformant_record::{
-    Build, EarlierRun, Finding, History, Level, RuleCounts, RuleResult, RunRecord, ScenarioTime,
-    Spent, StepResult, Subject, Timings, Verdict, WallClock,
+    Build, EarlierRun, Finding, History, Level, Quote, RuleCounts, RuleResult, RunRecord,
+    ScenarioTime, Spent, StepResult, Subject, Timings, Verdict, WallClock,
 };
 
 fn rendered(record: &RunRecord) -> String {
@@ -219,6 +219,21 @@ fn defects_stand_above_services_with_the_first_mismatch_in_each_row() {
                     <span>got</span> <code class=\"fail\">&quot;running&quot;</code></span>";
     // The summaries of the defect and of its rule.
     assert_eq!(html.matches(mismatch).count(), 2, "{html}");
+}
+
+#[test]
+fn a_broken_rule_has_the_sentence_that_it_cites() {
+    let quote = Quote {
+        line: 37,
+        text: "Either <active> or ended.".to_owned(),
+    };
+    let record = RunRecord {
+        quotes: [("flow/execution/status".to_owned(), vec![quote])].into(),
+        ..sample()
+    };
+    let html = rendered(&record);
+    let quoted = "<blockquote><span>line 37</span>Either &lt;active&gt; or ended.</blockquote>";
+    assert_eq!(html.matches(quoted).count(), 1, "{html}");
 }
 
 #[test]

@@ -19,5 +19,5 @@ pub use documents::revision;
 pub use lock::{Class, classes};
 pub use problem::{LockFault, TraceProblem};
 pub use propose::propose;
-pub use quote::{Quote, quotes};
+pub use quote::{CitedDocuments, Quote};
 pub use unit::{Unit, UnitPlace, units};

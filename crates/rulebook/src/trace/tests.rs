@@ -3,7 +3,7 @@
 use super::documents::headings;
 use super::lock::parse_lock;
 use super::unit::{HASH_DIGITS, hash};
-use super::{Quote, check, propose, quotes, units};
+use super::{CitedDocuments, Quote, check, propose, units};
 use crate::{Origin, Rule, Rulebook};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
@@ -90,7 +90,8 @@ fn cited_sentences_are_quoted_if_the_lock_knows_them() {
     let lock = propose(dir.path(), &rulebook, "").unwrap();
     let quoted = |lock: &str| {
         let rule = rulebook.rules.get("flow/x/size").unwrap();
-        quotes(dir.path(), &rulebook.index, lock, (&rule.id, &rule.source)).unwrap()
+        let documents = CitedDocuments::read(dir.path(), &rulebook.index, lock);
+        documents.quotes(&rule.id, &rule.source).unwrap()
     };
     let line = FLOW.lines().nth(10).unwrap();
     assert_eq!(quoted(&lock)[0].text.as_deref(), Some(line));
