@@ -112,6 +112,10 @@ pub(super) fn history(args: &HistoryArgs) -> Done {
         }
         ListFormat::Text => print(&table(&trend)),
     }
+    if trend.other_targets > 0 {
+        let runs = text::count(trend.other_targets, "run");
+        note(&format!("{runs} of other targets than the last run left out"));
+    }
     Ok(Exit::Conformant)
 }
 
@@ -186,6 +190,7 @@ mod tests {
         };
         let rules = ["xx", "~.", ".x"].map(rule).to_vec();
         let text = table(&conformant_versions::Trend {
+            other_targets: 0,
             runs: Vec::new(),
             rules,
         });

@@ -72,13 +72,13 @@ pub(super) fn init(args: &InitArgs) -> Done {
         Forge::Gitlab => files.push((gitlab, of_ci(GITLAB))),
         Forge::None => {}
     }
-    let mut is_all_new = true;
+    let mut is_any_new = false;
     for (name, text) in files {
-        is_all_new &= write(&args.out.join(name), &text)?;
+        is_any_new |= write(&args.out.join(name), &text)?;
     }
-    if !is_all_new {
+    if !is_any_new {
         return Err(Failure::Usage(
-            "files that exist were kept: move them away, or write to another folder with --out"
+            "all files exist and were kept: move them away, or write to another folder with --out"
                 .to_owned(),
         ));
     }

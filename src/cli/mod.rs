@@ -50,6 +50,7 @@ pub use args::Cli;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use args::Command;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use conformant_base::files::{self, FileError};
 use conformant_base::parallel::processors;
@@ -186,7 +187,7 @@ fn done() -> Done {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
-            refuse(&error);
+            refuse(error);
             return Ok(Exit::Usage);
         }
         Err(shown) => {
@@ -429,7 +430,7 @@ pub(crate) fn note(text: &str) {
 
 /// Prints an error in the arguments. Unsafe arguments (several lines, control characters) are escaped and parsed
 /// again for the message.
-fn refuse(error: &clap::Error) {
+fn refuse(mut error: clap::Error) {
     let given: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
@@ -449,9 +450,10 @@ fn refuse(error: &clap::Error) {
         note(shown.replace(NO_NUMBER, "expected a number").trim_end());
         return;
     }
+    let command = similar_command(&mut error);
     // A closed pipe is not an error.
     let _ = error.print();
-    if let Some(command) = similar_command(error) {
+    if let Some(command) = command {
         note(&format!("did you mean `conformant {command}`?"));
     }
 }
@@ -459,18 +461,31 @@ fn refuse(error: &clap::Error) {
 /// What the standard library says about a text that is not a number.
 const NO_NUMBER: &str = "invalid digit found in string";
 
-/// The command most similar to an unknown one for which clap has no suggestion.
-fn similar_command(error: &clap::Error) -> Option<String> {
-    use clap::error::{ContextKind, ContextValue};
+/// The command most similar to an unknown one for which clap suggests none, or only one that was removed.
+fn similar_command(error: &mut clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    if error.get(ContextKind::SuggestedSubcommand).is_some() {
-        return None;
-    }
+    let word = word.clone();
     let all = Cli::command();
-    let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
-    text::did_you_mean(word, &names).map(str::to_owned)
+    let is_removed = |name: &str| {
+        let known = all.find_subcommand(name);
+        known.is_some_and(clap::Command::is_hide_set)
+    };
+    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::SuggestedSubcommand) {
+        if !names.iter().any(|name| is_removed(name)) {
+            return None;
+        }
+        error.remove(ContextKind::SuggestedSubcommand);
+    }
+    let shown = all.get_subcommands().filter(|one| !one.is_hide_set());
+    let shown: Vec<&clap::Command> = shown.collect();
+    let mut parents = shown.iter();
+    if let Some(parent) = parents.find(|one| one.find_subcommand(&word).is_some()) {
+        return Some(format!("{} {word}", parent.get_name()));
+    }
+    let names: Vec<&str> = shown.iter().map(|one| one.get_name()).collect();
+    text::did_you_mean(&word, &names).map(str::to_owned)
 }
 
 fn complain(failure: &Failure) {

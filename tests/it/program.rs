@@ -67,7 +67,9 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.env_remove("BLESS").env_remove("CI");
+    for name in ["BLESS", "CI", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD"] {
+        command.env_remove(name);
+    }
     command
 }
 

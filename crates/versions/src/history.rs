@@ -155,6 +155,8 @@ fn changed(last: &RunRecord, now: &RunRecord) -> Vec<String> {
 pub struct Trend {
     /// Runs against the same targets as the last one, oldest first.
     pub runs: Vec<TrendRun>,
+    /// Number of runs against other targets, which are left out.
+    pub other_targets: usize,
     /// Rules that were broken in any of them.
     pub rules: Vec<TrendRule>,
 }
@@ -193,6 +195,7 @@ pub fn trend(runs: &[(String, RunRecord)], last: usize) -> Trend {
     let Some((_, now)) = runs.last() else {
         return Trend {
             runs: Vec::new(),
+            other_targets: 0,
             rules: Vec::new(),
         };
     };
@@ -200,6 +203,7 @@ pub fn trend(runs: &[(String, RunRecord)], last: usize) -> Trend {
         .iter()
         .filter(|(_, run)| are_same_targets(run, now))
         .collect();
+    let other_targets = runs.len() - own.len();
     let own = &own[own.len().saturating_sub(last)..];
     let ids: BTreeSet<&str> = own.iter().flat_map(|(_, run)| broken(run)).collect();
     let letter = |run: &RunRecord, id: &str| {
@@ -236,6 +240,7 @@ pub fn trend(runs: &[(String, RunRecord)], last: usize) -> Trend {
                 rules: run.rules.len(),
             })
             .collect(),
+        other_targets,
         rules: rules.collect(),
     }
 }

@@ -53,9 +53,19 @@ pub(in crate::cli) fn targets_of_environment(index: &ServiceIndex) -> Vec<(Strin
     targets.collect()
 }
 
+/// Variables by which CI services are recognized; not all of them set `CI`.
+const OF_CI: [&str; 4] = ["CI", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD"];
+
+/// The variable of the CI service that runs this command.
+fn variable_of_ci() -> Option<&'static str> {
+    OF_CI.into_iter().find(|name| {
+        environment(name).is_some_and(|value| !["", "0", "false"].contains(&value.as_str()))
+    })
+}
+
 /// Whether a CI service runs this command.
 pub(in crate::cli) fn is_ci() -> bool {
-    environment("CI").is_some_and(|value| !["", "0", "false"].contains(&value.as_str()))
+    variable_of_ci().is_some()
 }
 
 /// Refuses to judge the reference although a target is expected: in CI, and where a flag asks for a target.
@@ -65,10 +75,10 @@ pub(in crate::cli) fn check_target(
     is_requested: bool,
     config: &Config,
 ) -> Result<(), Failure> {
-    let why = match (is_requested, is_ci()) {
-        (true, _) => "--require-target is given",
-        (false, true) => "CI is set",
-        (false, false) => return Ok(()),
+    let why = match (is_requested, variable_of_ci()) {
+        (true, _) => "--require-target is given".to_owned(),
+        (false, Some(name)) => format!("{name} is set"),
+        (false, None) => return Ok(()),
     };
     if is_reference || !config.settings.targets.is_empty() {
         return Ok(());
