@@ -263,3 +263,43 @@ fn without_looks(
     }
     kept.into_iter().rev().cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_start_of_a_scenario_is_a_scenario_file_that_loads() {
+        /// Scenarios between two that are tried.
+        const STRIDE: usize = 5;
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut written = 0;
+        for planned in plan::all(&rulebook).into_iter().step_by(STRIDE) {
+            let Planned { service, scenario } = planned;
+            let mut text = "scenarios:\n".to_owned();
+            for end in 1..=scenario.steps.len() {
+                let steps = scenario.steps.iter().take(end);
+                let steps = steps.map(|step| stating_only("none", in_place(step, &scenario)));
+                let steps = without_idle_captures(steps.collect());
+                let start = Scenario {
+                    id: format!("{}/start/{written}", service.name),
+                    steps: scenario::with_twins(&rulebook, service, steps),
+                    ..scenario.clone()
+                };
+                let (_, one) = scenario::file(&start, "", "The start of a scenario.");
+                let (_, entry) = one.split_once("scenarios:\n").expect("the list");
+                text += entry;
+                written += 1;
+            }
+            let path = folder.path().join(&service.name);
+            std::fs::create_dir_all(&path).expect("a folder");
+            std::fs::write(path.join(format!("s{written}.yaml")), text).expect("a file");
+        }
+        let loaded = conformant_judge::load::load(None, &[folder.path().to_owned()]);
+        if let Err(problems) = loaded {
+            panic!("{problems}");
+        }
+        assert!(written > 300, "{written}");
+    }
+}

@@ -166,9 +166,7 @@ fn drop_idle_capture(step: &mut Step, read: &BTreeSet<String>) {
         let racers = race.concurrently.iter_mut();
         return racers.for_each(|step| drop_idle_capture(step, read));
     }
-    let is_call = matches!(step.verb, Verb::Call(_) | Verb::Hook(_));
-    let capture = step.capture_mut().filter(|_| is_call);
-    if let Some(capture) = capture
+    if let Some(capture) = step.capture_mut()
         && capture.as_ref().is_some_and(|name| !read.contains(name))
     {
         *capture = None;
