@@ -419,6 +419,7 @@ fn decision(rulebook: &Rulebook, finding: &Finding) -> Decision {
         (_, Some(due)) if is_of_response && is_same_each_time => Decision::Value { pointer, due },
         _ => Decision::Rule {
             id: finding.rule.clone(),
+            is_refusable: finding.kind == "bound",
         },
     }
 }

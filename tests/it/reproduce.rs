@@ -142,6 +142,15 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
             "flow/create-execution/parameters-rich",
         ),
         ("flow/listed-flow-differs", "flow/flows/listed"),
+        // A fixed target refuses what the faulty one applies in full: once in requests, once as a scenario.
+        (
+            "chat/channel-friendly-name-unbounded",
+            "chat/create-channel/friendly-name-over-max",
+        ),
+        (
+            "chat/retry-count-unbounded",
+            "chat/create-webhook/configuration-retry-count-over-max",
+        ),
         (
             "chat/channel-type-private-refused",
             "chat/create-channel/type=private",

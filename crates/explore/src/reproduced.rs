@@ -36,7 +36,9 @@ pub enum ReproduceError {
         near: Option<String>,
     },
     /// A finding in traffic or files.
-    #[error("{rule} was found outside a scenario: judge the same file or traffic again")]
+    #[error(
+        "{rule} was found outside a scenario: judge the same file or traffic again, or send the finding's `request` again"
+    )]
     NoStory { rule: String },
     /// The scenario is not in this rulebook.
     #[error(
@@ -80,7 +82,8 @@ impl<'a> Chain<'a> {
         rulebook: &'a Rulebook,
         worlds: &dyn Sessions,
     ) -> Result<Self, ReproduceError> {
-        if finding.scenario.is_empty() || finding.step == 0 {
+        // Traffic behind the proxy has the name of the command only.
+        if !finding.scenario.contains('/') || finding.step == 0 {
             return Err(ReproduceError::NoStory {
                 rule: finding.rule.clone(),
             });
