@@ -114,7 +114,9 @@ pub(super) fn history(args: &HistoryArgs) -> Done {
     }
     if trend.other_targets > 0 {
         let runs = text::count(trend.other_targets, "run");
-        note(&format!("{runs} of other targets than the last run left out"));
+        note(&format!(
+            "{runs} of other targets than the last run left out"
+        ));
     }
     Ok(Exit::Conformant)
 }
@@ -128,15 +130,17 @@ fn table(trend: &conformant_versions::Trend) -> String {
         .max()
         .unwrap_or(0);
     let mut out = format!(
-        "{:<width$}  {:>6}  {:>6}  rules\n",
+        "{:<width$}  {:>6}  {:>6}  rules  target\n",
         "run", "broken", "judged"
     );
     for run in &trend.runs {
         let cut = if run.complete { "" } else { "  cut short" };
         let name = text::escape_line(&run.name);
+        let targets = run.targets.join(", ");
+        let targets = text::escape_line(&targets);
         writeln!(
             out,
-            "{name:<width$}  {:>6}  {:>6}  {:>5}{cut}",
+            "{name:<width$}  {:>6}  {:>6}  {:>5}  {targets}{cut}",
             run.broken, run.judged, run.rules
         )
         .expect(MEMORY);

@@ -53,6 +53,16 @@ fn is_alike(run: &RunRecord, now: &RunRecord) -> bool {
     are_same_targets(run, now) && run.rulebook == now.rulebook
 }
 
+/// The base URLs of a run, without the paths of services at one address.
+fn addresses(run: &RunRecord) -> Vec<String> {
+    let origins = run.targets.values().map(|url| {
+        let after_scheme = url.find("://").map_or(0, |at| at + 3);
+        let end = url[after_scheme..].find('/');
+        url[..end.map_or(url.len(), |end| after_scheme + end)].to_owned()
+    });
+    origins.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// Whether two runs had the same target. On this machine each run uses another port.
 fn are_same_targets(a: &RunRecord, b: &RunRecord) -> bool {
     a.targets.len() == b.targets.len()
@@ -166,6 +176,8 @@ pub struct Trend {
 pub struct TrendRun {
     /// File name.
     pub name: String,
+    /// Base URLs, each once.
+    pub targets: Vec<String>,
     /// False if it was interrupted.
     pub complete: bool,
     /// Broken must-rules.
@@ -234,6 +246,7 @@ pub fn trend(runs: &[(String, RunRecord)], last: usize) -> Trend {
             .iter()
             .map(|(name, run)| TrendRun {
                 name: name.clone(),
+                targets: addresses(run),
                 complete: run.complete,
                 broken: broken(run).len(),
                 judged: judged(run).len(),
