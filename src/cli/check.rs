@@ -147,12 +147,30 @@ fn conclusion(
     if strict && counts.skipped + counts.unrecorded > 0 {
         return (Exit::Usage, reasons);
     }
+    if judged == Exit::Conformant
+        && let Some(why) = too_many_skipped(kind, counts)
+    {
+        return (Exit::NothingJudged, vec![why]);
+    }
     if strict && doubtful > 0 && judged == Exit::Conformant {
         let events = text::count(doubtful, "event");
         let why = format!("--strict: {events} of an unknown type could not be judged");
         return (Exit::NothingJudged, vec![why]);
     }
     (judged, reasons)
+}
+
+/// Why a stream of events shows too little: more than a tenth of its entries contain no event.
+fn too_many_skipped(kind: &Kind, counts: Counts) -> Option<String> {
+    let entries = counts.documents + counts.foreign + counts.skipped;
+    let is_stream = matches!(kind, Kind::Events(_));
+    (is_stream && counts.skipped * 10 > entries).then(|| {
+        format!(
+            "{} of {} contain no event, and at most a tenth may: --type-at and --payload-at name where type and payload are",
+            counts.skipped,
+            match entries { 1 => "1 entry".to_owned(), n => format!("{n} entries") },
+        )
+    })
 }
 
 /// Why no document was judged.

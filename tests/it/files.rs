@@ -54,6 +54,10 @@ fn an_event_type_that_may_be_a_mistake_is_named_and_fails_with_strict() {
     // Types of another form do not fail.
     here.write("o.ndjson", format!("{SENT}\n{other}\n"));
     here.run(0, "check o.ndjson --as events --strict");
+    let bare = r#"{"type":"com.svc.comms-api.message.sent"}"#;
+    here.write("s.ndjson", format!("{SENT}\n{bare}\n{bare}\n"));
+    let (_, err) = here.run(4, "check s.ndjson --as events");
+    assert!(err.contains("2 of 3 entries contain no event"), "{err}");
     here.write("n.ndjson", format!("{other}\n"));
     let (_, err) = here.run(4, "check n.ndjson --as events");
     assert!(
