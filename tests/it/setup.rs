@@ -91,6 +91,51 @@ fn doctor_reports_what_a_run_would_leave_out() {
     folder.run(2, "doctor");
 }
 
+#[test]
+fn a_wrong_account_token_and_a_flow_that_is_not_there_are_mistakes_of_the_configuration() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let configured = |more: &str| {
+        folder.write(
+            "conformant.yaml",
+            format!(
+                "targets:\n  flow: {{ url: '{}/flow', username: reference-api-key, password: '${{RIGHT}}', {more} }}\n",
+                served.url
+            ),
+        );
+    };
+    let outcome = |line: &str| {
+        let mut command = folder.command(line);
+        let (code, out, err) = ended(
+            command
+                .env("RIGHT", "reference-api-secret")
+                .env("WRONG", "other"),
+        );
+        let all = format!("{out}{err}");
+        (code, all.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    configured("account_sid: AC0000000000000000000000000000c0ff, auth_token: '${WRONG}'");
+    let (code, out) = outcome("doctor");
+    assert!(
+        code == 3 && out.contains("flow: account SID: refused: GET /flow/v1/Flows answered 401"),
+        "{code} {out}"
+    );
+    let (_, out) = outcome("run --prove off --filter flow/read-flows/*");
+    let cause = "(or targets.flow.account_sid and auth_token are not those of the account)";
+    assert!(out.contains(cause), "{out}");
+
+    configured(
+        "flow_sid: FW00000000000000000000000000000001, to: '+12025550123', from: '+12025550100'",
+    );
+    let (code, out) = outcome("doctor");
+    let says = "flow: flow_sid: FW00000000000000000000000000000001 is not there";
+    assert!(code == 3 && out.contains(says), "{code} {out}");
+    let (code, out) = outcome("run --prove off --filter flow/create-execution/happy");
+    let says =
+        "targets.flow.flow_sid is FW00000000000000000000000000000001, which flow does not have";
+    assert!(code == 4 && out.contains(says), "{code} {out}");
+}
+
 /// The account is configured, so that a run that cannot use it has not judged what was requested.
 #[test]
 fn a_rejected_second_account_ends_a_run_with_3_and_names_its_key() {
@@ -643,6 +688,9 @@ fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
         let line = format!("{command} {more}");
         ended(folder.command(&line).env("CI", ci))
     };
+    // Services that do not set `CI` have a variable of their own.
+    let (code, _, err) = ended(folder.command(JUDGE).env("TF_BUILD", "True"));
+    assert!(code == 2 && err.contains("and TF_BUILD is set"), "{err}");
     for (more, ci, expected, says) in [
         (
             "",

@@ -325,6 +325,11 @@ impl Attempt {
         if !is_affected || !session.is_live() {
             return;
         }
+        let unset = hook_effects::missing_setting(rulebook, &self.evidence, session);
+        if let Some(why) = unset {
+            self.unreliable_because = Some(why);
+            return;
+        }
         let missing = hook_effects::missing_creation(rulebook, &self.evidence, session);
         let failed = missing.or_else(|| hook_effects::clock_stood_still(&self.evidence));
         if let Some(why) = failed {

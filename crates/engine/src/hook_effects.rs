@@ -5,10 +5,12 @@
 
 use super::provision::{shows_key, whole_list};
 use super::session::Session;
+use super::stop::SET_UP_FAILED;
 use conformant_base::clock::Timestamp;
 use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall, Outcome};
 use conformant_record::Finding;
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
+use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Action, Operation, Rulebook};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const UNTIMELY: &str = "untimely";
 const STATE: &str = "state";
 const NOT_LISTED: &str = "not-listed";
+/// A request that must be accepted.
+const REFUSED: &str = "refused";
 
 /// The reason why a hook failed although it answered: it returned the key of a resource that the service does not have. A
 /// service that shows it anywhere has it, also where one of its operations is defective.
@@ -35,27 +39,97 @@ pub(super) fn missing_creation(
         if evidence.exchanges.iter().any(|one| accepts(one, key)) {
             return None;
         }
-        let (service, _) = effect.kind.split_once('/')?;
-        let operations = || rulebook.services.get(service).into_iter();
-        let operations = || operations().flat_map(|service| service.operations.values());
-        let is_about = |operation: &&Operation| operation.resource.as_ref() == Some(&effect.kind);
-        let fetch = operations()
-            .filter(is_about)
-            .find(|o| o.does == Action::Shows && o.path.matches('{').count() == 1)?;
-        let list = operations()
-            .filter(is_about)
-            .find(|o| o.does == Action::Lists && !o.path.contains('{'))?;
-        let (before, rest) = fetch.path.split_once('{')?;
-        let (_, after) = rest.split_once('}')?;
-        let path = format!("{before}{key}{after}");
-        let is_absent = shows_key(session, service, &path, key)? == (404, false)
-            && !shows_key(session, service, &whole_list(list), key)?.1;
-        is_absent.then(|| {
-            format!(
-                "hook {} failed: it returned {key}, which {service} does not have: GET {path} answered 404, and {} lacks it",
-                call.name, list.id
-            )
+        let absent = absent(rulebook, session, &effect.kind, key)?;
+        Some(format!(
+            "hook {} failed: it returned {key}, {absent}",
+            call.name
+        ))
+    })
+}
+
+/// The reason why a scenario says nothing: the configuration names a resource that the service does not have. A service that
+/// shows it anywhere has it.
+pub(super) fn missing_setting(
+    rulebook: &Rulebook,
+    evidence: &Evidence,
+    session: &dyn Session,
+) -> Option<String> {
+    let settings = session.settings();
+    settings.targets.iter().find_map(|(service, target)| {
+        target.values.iter().find_map(|(key, value)| {
+            let kind = kind_of_setting(rulebook, service, key)?;
+            let value = value.as_str()?;
+            let is_sent = |one: &Exchange| {
+                one.request.target.contains(value)
+                    || String::from_utf8_lossy(&one.request.body).contains(value)
+            };
+            let exchanges = &evidence.exchanges;
+            if !exchanges.iter().any(is_sent) || exchanges.iter().any(|one| accepts(one, value)) {
+                return None;
+            }
+            let absent = absent(rulebook, session, kind, value)?;
+            Some(format!(
+                "{SET_UP_FAILED}: targets.{service}.{key} is {value}, {absent}"
+            ))
         })
+    })
+}
+
+/// The type of the resource that a setting names, if a hook can create one.
+fn kind_of_setting<'r>(rulebook: &'r Rulebook, service: &str, key: &str) -> Option<&'r str> {
+    let settings = &rulebook.index.get(service)?.settings;
+    let (_, setting) = settings.iter().find(|(name, _)| name == key)?;
+    let hook = rulebook.index.hook(&setting.provisioned.as_ref()?.hook)?;
+    let mut effects = hook.effects.iter();
+    let made = effects.find(|effect| effect.does == Action::Makes)?;
+    Some(&made.kind)
+}
+
+/// The request that shows the resource that a setting names.
+pub fn fetch_of_setting(
+    rulebook: &Rulebook,
+    service: &str,
+    key: &str,
+    value: &str,
+) -> Option<String> {
+    let kind = kind_of_setting(rulebook, service, key)?;
+    let (fetch, _) = ways_to(rulebook, kind)?;
+    path_with(fetch, value)
+}
+
+/// The operations that show one resource of a type, and all.
+fn ways_to<'r>(rulebook: &'r Rulebook, kind: &str) -> Option<(&'r Operation, &'r Operation)> {
+    let (service, _) = kind.split_once('/')?;
+    let operations = || rulebook.services.get(service).into_iter();
+    let operations = || operations().flat_map(|service| service.operations.values());
+    let is_about = |operation: &&Operation| operation.resource.as_deref() == Some(kind);
+    let fetch = operations()
+        .filter(is_about)
+        .find(|o| o.does == Action::Shows && o.path.matches('{').count() == 1)?;
+    let list = operations()
+        .filter(is_about)
+        .find(|o| o.does == Action::Lists && !o.path.contains('{'))?;
+    Some((fetch, list))
+}
+
+fn path_with(fetch: &Operation, key: &str) -> Option<String> {
+    let (before, rest) = fetch.path.split_once('{')?;
+    let (_, after) = rest.split_once('}')?;
+    Some(format!("{before}{key}{after}"))
+}
+
+/// That a service does not have a resource, if its answers to two requests show it.
+fn absent(rulebook: &Rulebook, session: &dyn Session, kind: &str, key: &str) -> Option<String> {
+    let (service, _) = kind.split_once('/')?;
+    let (fetch, list) = ways_to(rulebook, kind)?;
+    let path = path_with(fetch, key)?;
+    let is_absent = shows_key(session, service, &path, key)? == (404, false)
+        && !shows_key(session, service, &whole_list(list), key)?.1;
+    is_absent.then(|| {
+        format!(
+            "which {service} does not have: GET {path} answered 404, and {} lacks it",
+            list.id
+        )
     })
 }
 
@@ -121,6 +195,18 @@ pub(super) fn name_cause(
     is_clock_unseen: bool,
     finding: &mut Finding,
 ) {
+    let of_account = finding.exchange.checked_sub(1);
+    let of_account = of_account.and_then(|index| evidence.exchanges.get(index));
+    if let Some(one) = of_account
+        && one.credentials == Credentials::Account
+        && finding.kind == REFUSED
+        && matches!(one.status(), Some(401 | 403))
+    {
+        finding.message += &format!(
+            " (or targets.{0}.account_sid and auth_token are not those of the account)",
+            one.service
+        );
+    }
     if let Some(name) = cause(rulebook, evidence, is_clock_unseen, finding) {
         finding.message += &format!(" (or the hook {name} had no effect)");
     }

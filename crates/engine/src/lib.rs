@@ -45,6 +45,7 @@ pub use difference::{evidence_of, first_difference};
 pub use evidence_file::EvidenceWriter;
 pub use features::{Features, NEW_CELLPHONE, features};
 pub use gate::{Conclusion, Demands, gate};
+pub use hook_effects::fetch_of_setting;
 pub use link::split_url;
 pub use needs::need_in;
 pub use on_demand::{OnDemandRunner, SharedSessions};

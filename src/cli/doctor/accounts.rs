@@ -1,4 +1,5 @@
-//! Checks the second account: whether each target accepts its credentials, and what is not judged without it.
+//! Checks what the configuration says of accounts: whether each target accepts the account SID with its auth token, and the
+//! credentials of the second account; what is not judged without the latter; and whether configured resources exist.
 
 use super::access::Targets;
 use super::{Check, Diagnosis};
@@ -16,6 +17,14 @@ pub(super) fn check(
 ) {
     let (mut missing, mut rules) = (Vec::new(), 0);
     for (service, target) in &config.settings.targets {
+        if diagnosis.answering.contains(service) {
+            if target.account.is_some() && target.has_credentials() {
+                let keys = format!("targets.{service}.account_sid and auth_token");
+                let what = format!("{service}: account SID");
+                diagnosis.push(access(service, targets, (what, keys), Credentials::Account));
+            }
+            resources(service, config, (targets, rulebook), diagnosis);
+        }
         let start = format!("{service}/accounts/");
         let own = rulebook
             .rules
@@ -27,7 +36,10 @@ pub(super) fn check(
         }
         if target.other_account.is_some() {
             if diagnosis.answering.contains(service) {
-                diagnosis.push(access(service, targets));
+                let what = format!("{service}: second account");
+                let keys = format!("accounts.{service}");
+                let credentials = Credentials::OtherAccount;
+                diagnosis.push(access(service, targets, (what, keys), credentials));
             }
         } else {
             missing.push(service.as_str());
@@ -51,12 +63,17 @@ pub(super) fn check(
     });
 }
 
-fn access(service: &str, targets: &Targets<'_>) -> Check {
-    let what = format!("{service}: second account");
+/// Whether a service refuses credentials; `keys` are those of the configuration.
+fn access(
+    service: &str,
+    targets: &Targets<'_>,
+    (what, keys): (String, String),
+    credentials: Credentials,
+) -> Check {
     let path = targets.path(service);
-    let todo = format!("correct the credentials of accounts.{service}");
+    let todo = format!("correct the credentials of {keys}");
     let asked = Request::new("GET", path.clone());
-    match targets.send(service, asked, Credentials::OtherAccount) {
+    match targets.send(service, asked, credentials) {
         Ok(answer) => {
             let status = format!("GET {path} answered {}", answer.status);
             match answer.status {
@@ -65,5 +82,28 @@ fn access(service: &str, targets: &Targets<'_>) -> Check {
             }
         }
         Err(error) => Check::failed(what, error.to_string(), todo),
+    }
+}
+
+/// Whether a service has the resources that its settings name.
+fn resources(
+    service: &str,
+    config: &Config,
+    (targets, rulebook): (&Targets<'_>, &Rulebook),
+    diagnosis: &mut Diagnosis,
+) {
+    for (key, value) in &config.settings.targets[service].values {
+        let value = value.as_str().unwrap_or_default();
+        let Some(path) = conformant_engine::fetch_of_setting(rulebook, service, key, value) else {
+            continue;
+        };
+        let asked = Request::new("GET", path.clone());
+        if let Ok(answer) = targets.send(service, asked, Credentials::Default)
+            && answer.status == 404
+        {
+            let says = format!("{value} is not there: GET {path} answered 404");
+            let todo = format!("correct targets.{service}.{key}: {service} does not have {value}");
+            diagnosis.push(Check::failed(format!("{service}: {key}"), says, todo));
+        }
     }
 }

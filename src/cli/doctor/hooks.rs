@@ -79,8 +79,12 @@ pub(super) fn check(
             State::Works(result) => Check::ok(what, format!("{result}{needed}")),
             State::Untried(why, is_probeable) => {
                 let command = invocation();
-                let todo = is_probeable
-                    .then(|| format!("try the hooks by harmless calls: {command} --probe"));
+                let todo = Some(match is_probeable {
+                    true => format!("try the hooks by harmless calls: {command} --probe"),
+                    false => "implement the hooks that were not called (those of `init` are stubs), and declare a harmless \
+                              call of each (hooks.NAME.probe) for --probe"
+                        .to_owned(),
+                });
                 let says = format!("{why}{needed}");
                 Check {
                     rules: count,
