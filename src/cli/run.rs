@@ -225,7 +225,7 @@ impl Run<'_> {
         evidence: Option<&Growing>,
         stream: &mut Stream<'_>,
     ) -> Result<Repetition, Failure> {
-        let signals = self.signals;
+        let (args, signals) = (self.args, self.signals);
         let requested = self.args.repeat.map_or(1, usize::from);
         let mut runs = Repetition::new(requested);
         for run in 1..=requested {
@@ -249,6 +249,9 @@ impl Run<'_> {
             let mut head = Head::of(self.rulebook, self.planned, self.seed);
             head.targets = sessions.targets();
             head.begun = self.is_live().then(|| clock::iso_seconds(self.began));
+            if self.is_live() {
+                head.invocation = invocation::of_run(&args.on, &config, self.seed, requested > 1);
+            }
             let buffer = EvidenceBuffer::default();
             options.evidence_writer = match evidence {
                 Some(evidence) => Some(evidence_writer(evidence, &config, &head)?),

@@ -76,8 +76,9 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
         }
         None => {
             require_evidence(&reports)?;
-            let evaluated = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
-            (evaluated.record, false, evaluated.notes)
+            let stored = read(&args.run)?;
+            let evaluated = conformant_versions::judge_again(&stored, &rulebook);
+            (evaluated.record, was_trouble(&stored), evaluated.notes)
         }
     };
     let mut problems = Waivers::on(&waivers, today()).apply(&mut record, true);
@@ -158,12 +159,22 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
     let mut problems: Vec<String> = waivers::problems_of(&whole).map(str::to_owned).collect();
     problems.extend(claims.judge(&mut whole));
     let demands = demands(wanted, is_strict, &whole);
-    let (exit, reasons) = conclude(&mut whole, demands, &problems, false);
+    let (exit, reasons) = conclude(
+        &mut whole,
+        demands,
+        &problems,
+        parts.iter().any(was_trouble),
+    );
     write_reports(&whole, &reports, (&args.output, is_strict))?;
     for line in problems.iter().chain(&reasons) {
         note(line);
     }
     Ok(exit)
+}
+
+/// Whether something other than a rule made a run fail: a hook, or a target that did not answer.
+fn was_trouble(record: &RunRecord) -> bool {
+    record.exit == Some(Exit::Trouble as u8)
 }
 
 /// The demands on merged parts: those of `merge` and those with which the parts ran. Both have to be met, so that a part does

@@ -423,6 +423,38 @@ fn merged_parts_fail_as_the_whole_run_does() {
     );
 }
 
+/// The run is complete and breaks no rule, but a hook failed: what was judged is not all that was requested.
+#[test]
+fn a_stored_run_with_a_failed_hook_still_ends_with_3() {
+    let folder = Folder::new();
+    folder.run(
+        0,
+        "run -q --reference --prove off --filter flow/read-flows/happy --report json=run.json",
+    );
+    let record = folder.read("run.json");
+    assert!(record.contains("\"exit\": 0"), "{record}");
+    folder.write("run.json", record.replace("\"exit\": 0", "\"exit\": 3"));
+    for command in ["judge run.json -q", "merge run.json -q"] {
+        folder.run(3, command);
+    }
+}
+
+#[test]
+fn a_finding_of_kept_evidence_is_repeated_on_the_target_of_the_run() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
+    let line = format!(
+        "run -q --prove off {} --filter flow/read-flows/happy --keep-evidence run.gz",
+        served.options()
+    );
+    folder.run(1, &line);
+    let (out, _) = folder.run(1, "judge run.gz");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (out, again) = (words(&out), words(&served.options()));
+    let (_, repeated) = out.split_once("run again ").expect("a command");
+    assert!(repeated.contains(&again), "{again} is missing in {out}");
+}
+
 #[test]
 fn the_consequences_of_a_waived_defect_do_not_fail_the_run() {
     let folder = Folder::new();

@@ -77,6 +77,7 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
     }
     let complete = tail.is_some_and(|tail| tail.complete && tail.stories == scenarios);
     let mut record = recorder.finish(|rule| head.services.contains(&rule.service), complete);
+    record.invocation = head.invocation;
     for void in void {
         void.explain(rulebook, &mut record);
     }

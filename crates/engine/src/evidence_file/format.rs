@@ -31,6 +31,9 @@ pub struct Head {
     /// When the run began; `None` against the reference, where the same seed gives the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<String>,
+    /// The command of a run of live targets, so that findings of its evidence can be repeated.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub invocation: String,
 }
 
 impl Head {
@@ -46,6 +49,7 @@ impl Head {
             services: planned.iter().map(|p| p.service.name.clone()).collect(),
             scenarios: planned.len(),
             begun: None,
+            invocation: String::new(),
         }
     }
 }
