@@ -40,11 +40,20 @@ impl Card<'_> {
             || masked.is_some_and(|rule| self.rules.iter().any(|broken| broken.id == rule))
     }
 
+    /// Whether all of its rules are about requests, so that no service is at fault.
+    pub(super) fn is_of_clients(&self) -> bool {
+        self.rules.iter().all(Broken::is_of_clients)
+    }
+
     /// `flow · 4 rules · 200 findings in 55 scenarios`.
     pub(super) fn extent(&self) -> String {
         let defect = &self.defect;
+        let of_clients = match self.is_of_clients() {
+            true => "clients of ",
+            false => "",
+        };
         let mut text = format!(
-            "{} · {} · {}",
+            "{of_clients}{} · {} · {}",
             defect.service,
             view::count(self.rules.len(), "rule"),
             view::count(defect.findings, "finding"),

@@ -131,7 +131,7 @@ fn of_defect(record: &RunRecord, card: &Card<'_>) -> Test {
         name: failing::name(card),
         status: "failed",
         duration: 0,
-        suite: suite(first, "defects"),
+        suite: suite(first, failing::part(card)),
         raw_status: Verdict::Fail.word(),
         flaky: false,
         message: card.extent(),

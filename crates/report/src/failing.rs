@@ -45,6 +45,14 @@ pub(super) fn name(card: &Card<'_>) -> String {
     format!("{}. {}", card.number, card.defect.title)
 }
 
+/// The part of the report that it belongs to: mistakes of clients are not defects of a service.
+pub(super) fn part(card: &Card<'_>) -> &'static str {
+    match card.is_of_clients() {
+        true => "clients",
+        false => "defects",
+    }
+}
+
 /// What a defect breaks and where, with its first finding.
 pub(super) fn details(record: &RunRecord, card: &Card<'_>) -> String {
     let findings = || card.rules.iter().flat_map(|rule| &rule.findings);

@@ -97,7 +97,12 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     }
     errors(record, settings, &mut out);
     if !cards.is_empty() {
-        out += "\n## Defects\n\n| file | title | first rule | findings |\n|---|---|---|---|\n";
+        let head = match cards.iter().all(Card::is_of_clients) {
+            true => "Mistakes of clients",
+            false => "Defects",
+        };
+        out += &format!("\n## {head}\n\n");
+        out += "| file | title | first rule | findings |\n|---|---|---|---|\n";
     }
     for card in cards.iter().take(DEFECTS_MAX) {
         let file = name(card.number);

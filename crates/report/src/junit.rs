@@ -3,7 +3,7 @@
 //! - A defect that fails the run is one failed case, so that the number of failures is that of defects.
 //! - A broken rule is a skipped case that names its defect, with all its findings, under a stable id that dashboards follow.
 //! - Scenarios have their duration; failed ones are skipped and name their defects and the rules that broke in them. The
-//!   class name distinguishes the three: `flow.defects`, `flow.rules`, `flow.scenarios`.
+//!   class name distinguishes the three: `flow.defects` (of requests: `flow.clients`), `flow.rules`, `flow.scenarios`.
 //! - What failed the run apart from rules is one case `target` with an error.
 //! - A case fails only if it fails the run; broken should-rules pass with their findings as output.
 //! - Data that the usual schema does not allow (properties of a case, number of judgments) is output.
@@ -47,7 +47,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
         let name = failing::name(card);
         let details = failing::details(record, card);
         let case = Case {
-            class: format!("{}.defects", card.defect.service),
+            class: format!("{}.{}", card.defect.service, failing::part(card)),
             ..case(&name, "", Outcome::Failed, &card.extent(), details)
         };
         let first = card.rules.first().map_or("", |rule| rule.id);

@@ -386,9 +386,8 @@ fn not_conformant(
     (failing, by_clients): (usize, usize),
 ) -> String {
     let cards = cards::cards(record, settings);
-    let is_of_clients = |card: &cards::Card<'_>| card.rules.iter().all(Broken::is_of_clients);
     let defects = cards.iter().filter(|card| card.effect == Effect::Fails);
-    let defects = defects.filter(|card| !is_of_clients(card)).count();
+    let defects = defects.filter(|card| !card.is_of_clients()).count();
     let verb = if defects == 1 { "fails" } else { "fail" };
     let clients = match by_clients {
         0 => String::new(),
@@ -396,7 +395,7 @@ fn not_conformant(
     };
     // Warnings have numbers in the same list.
     let listed = cards.iter().filter(|card| card.effect != Effect::Advises);
-    let listed = listed.filter(|card| !is_of_clients(card)).count();
+    let listed = listed.filter(|card| !card.is_of_clients()).count();
     let of_all = match listed {
         all if all == defects => count(defects, "defect"),
         all => format!("{defects} of {}", count(all, "defect")),

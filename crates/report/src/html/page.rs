@@ -114,8 +114,15 @@ fn groups(
     let whole = tally::whole(record, settings);
     let effects = [Effect::Fails, Effect::Warns, Effect::Advises];
     let groups = effects.into_iter().filter_map(|effect| {
-        let count = cards.iter().filter(|card| card.effect == effect).count();
+        let own = || cards.iter().filter(|card| card.effect == effect);
+        let count = own().count();
         let (id, head, name, lead) = match effect {
+            Effect::Fails if own().all(Card::is_of_clients) => (
+                "defects",
+                "Mistakes of clients",
+                "Mistakes of clients",
+                "These requests are not allowed. No service is at fault.".to_owned(),
+            ),
             Effect::Fails => ("defects", "Fix this first", "Fix first", defects_lead(count, &whole)),
             Effect::Warns => (
                 "warnings",

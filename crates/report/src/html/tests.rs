@@ -222,6 +222,29 @@ fn defects_stand_above_services_with_the_first_mismatch_in_each_row() {
 }
 
 #[test]
+fn a_mistake_of_a_client_is_no_defect_of_the_service() {
+    let mut record = sample();
+    record
+        .findings
+        .retain(|finding| finding.level == Level::Must);
+    for finding in &mut record.findings {
+        finding.subject = Subject::Request;
+    }
+    let html = rendered(&record);
+    assert!(
+        html.contains("Mistakes of clients") && html.contains("Clients break 1 rule."),
+        "{html}"
+    );
+    assert!(
+        !html.contains("Not conformant") && !html.contains("Fix this first"),
+        "{html}"
+    );
+    let junit = Format::Junit.render(&record, Settings::default());
+    assert!(junit.contains("classname=\"flow.clients\""), "{junit}");
+    assert!(!junit.contains("flow.defects"), "{junit}");
+}
+
+#[test]
 fn a_broken_rule_has_the_sentence_that_it_cites() {
     let quote = Quote {
         line: 37,

@@ -17,8 +17,11 @@ pub(super) fn verdict(
     whole: &Tally,
 ) -> (&'static str, &'static str) {
     let judged = whole.judged();
-    if cards.iter().any(|card| card.effect == Effect::Fails) {
+    let mut failing = cards.iter().filter(|card| card.effect == Effect::Fails);
+    if failing.clone().any(|card| !card.is_of_clients()) {
         ("fail", "Not conformant")
+    } else if failing.next().is_some() {
+        ("warn", "Mistakes of clients")
     } else if !record.complete && record.exit == Some(3) {
         ("warn", "Ended early")
     } else if !record.complete {
@@ -88,8 +91,13 @@ pub(super) fn short(whole: &Tally) -> String {
 
 pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String {
     let fails = |card: &&Card| card.effect == Effect::Fails;
-    let failing = cards.iter().filter(fails).count();
-    let mut text = match (failing, whole[State::Broken], whole[State::Warned]) {
+    let of_clients = cards.iter().filter(fails);
+    let of_clients = of_clients.filter(|card| card.is_of_clients());
+    let by_clients: usize = of_clients.clone().map(|card| card.rules.len()).sum();
+    let failing = cards.iter().filter(fails).count() - of_clients.count();
+    let broken = whole[State::Broken].saturating_sub(by_clients);
+    let mut text = match (failing, broken, whole[State::Warned]) {
+        (0, _, _) if by_clients > 0 => format!("{}.", hold(whole[State::Passed])),
         (0, _, 0) if whole[State::Waived] > 0 => format!(
             "{}, {} broken but waived.",
             hold(whole[State::Passed]),
@@ -127,6 +135,9 @@ pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String 
         text += &format!(" {}", hold(whole[State::Passed]));
         text += if whole.undecided() > 0 { ";" } else { "." };
     }
+    if by_clients > 0 {
+        text += &format!(" Clients break {}.", view::count(by_clients, "rule"));
+    }
     if whole.undecided() > 0 {
         text += &format!(" {} not decided.", thousands(whole.undecided()));
     }
@@ -154,6 +165,7 @@ fn are(count: usize) -> String {
 
 pub(super) fn first(card: &Card) -> Value {
     let warning = match card.effect {
+        Effect::Fails if card.is_of_clients() => ", mistake of a client",
         Effect::Fails => "",
         Effect::Warns => ", warning only",
         Effect::Advises => ", advice to clients",
