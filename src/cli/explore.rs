@@ -196,6 +196,10 @@ fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> Exi
         ));
         return Exit::NothingJudged;
     }
+    if explored.coverage.rules.0 == 0 && explored.found.is_empty() {
+        note("nothing was judged: no sequence ended within the budget; raise it (--budget)");
+        return Exit::NothingJudged;
+    }
     let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;
     Exit::failed_if(explored.found.iter().any(is_sure) || explored.more > 0)
 }
@@ -340,7 +344,7 @@ fn report_text(explored: &Explored) -> String {
     if explored.in_doubt > 0 {
         let _ = writeln!(
             out,
-            "in doubt    {} sequences were interrupted, or another client moved the clock of the target: their findings are left out",
+            "in doubt    {} sequences were cut short by the budget or a signal, or another client moved the clock of the target: their findings are left out",
             explored.in_doubt
         );
     }
