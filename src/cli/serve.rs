@@ -355,8 +355,16 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
             format!("{CONTROL_TOKEN}=… ")
         }
     };
+    // A certificate that no authority signed.
+    let trust = args.tls.as_deref().map_or_else(String::new, |path| {
+        let path = path.display().to_string();
+        format!(
+            "SSL_CERT_FILE={} ",
+            conformant_base::text::shell_quoted(&path)
+        )
+    });
     note(&format!(
-        "test it with: {token}conformant run --target all={local} --hooks {local}/_control"
+        "test it with: {token}{trust}conformant run --target all={local} --hooks {local}/_control"
     ));
     note(
         "scenarios with new phone numbers: set `people: { new_cellphone: 202-555-01## }` in conformant.yaml",

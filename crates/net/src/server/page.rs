@@ -82,7 +82,16 @@ pub(super) fn page(request: &Request, scheme: &str) -> Option<Response> {
         return None;
     }
     let origin = format!("{scheme}://{}", host(request));
-    let html = PAGE.html.replace(ORIGIN, &origin);
+    let mut html = PAGE.html.replace(ORIGIN, &origin);
+    if scheme == "https" {
+        // Neither `curl` nor this server knows where the certificate was written.
+        const TRY: &str = "<h3>Try it</h3>";
+        let explained =
+            format!("{TRY}<p>FILE is the certificate of <code>serve --tls FILE</code>.</p>");
+        html = html
+            .replace("curl -u", "curl --cacert FILE -u")
+            .replace(TRY, &explained);
+    }
     let mut response = Response::new(200, "text/html; charset=utf-8", html);
     for (name, value) in [
         ("Content-Security-Policy", PAGE.policy.as_str()),
