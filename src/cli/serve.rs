@@ -152,6 +152,20 @@ fn identity(args: &ServeArgs) -> Result<Option<server::Identity>, Failure> {
     }))
 }
 
+/// The variable with which a run trusts a certificate that no authority signed.
+fn trust(args: &ServeArgs) -> String {
+    #[cfg(feature = "tls")]
+    if let Some(path) = &args.tls {
+        let path = path.display().to_string();
+        return format!(
+            "SSL_CERT_FILE={} ",
+            conformant_base::text::shell_quoted(&path)
+        );
+    }
+    let _ = args;
+    String::new()
+}
+
 /// QR codes of the reference's application.
 fn offer() -> server::Offer {
     let application = Application {
@@ -355,14 +369,7 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
             format!("{CONTROL_TOKEN}=… ")
         }
     };
-    // A certificate that no authority signed.
-    let trust = args.tls.as_deref().map_or_else(String::new, |path| {
-        let path = path.display().to_string();
-        format!(
-            "SSL_CERT_FILE={} ",
-            conformant_base::text::shell_quoted(&path)
-        )
-    });
+    let trust = trust(args);
     note(&format!(
         "test it with: {token}{trust}conformant run --target all={local} --hooks {local}/_control"
     ));
