@@ -4,7 +4,7 @@
 pub(super) const START_BYTES: usize = 512;
 
 /// First bytes and name.
-const MAGIC: [(&[u8], &str); 16] = [
+const MAGIC: [(&[u8], &str); 20] = [
     (b"PAR1", "Parquet"),
     (b"PARE", "encrypted Parquet"),
     (b"Obj\x01", "Avro"),
@@ -21,6 +21,10 @@ const MAGIC: [(&[u8], &str); 16] = [
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"%PDF-", "PDF"),
     (b"SQLite format 3\0", "a SQLite database"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x89PNG\r\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\xff\xfe\0\0", "UTF-32 text"),
 ];
 
 /// Magic bytes of a tar archive and their position.
@@ -135,6 +139,10 @@ mod tests {
             (b"\n<!DOCTYPE html><html>", Some("HTML")),
             (b"<html lang=en>", Some("HTML")),
             (b"SQLite format 3\0\x10", Some("a SQLite database")),
+            (b"Rar!\x1a\x07\x01", Some("a RAR archive")),
+            (b"\x89PNG\r\n\x1a\n", Some("PNG")),
+            (b"\xff\xd8\xff\xe0", Some("JPEG")),
+            (b"\xff\xfe\0\0{\0\0\0", Some("UTF-32 text")),
             (b"<hash/>", None),
             (b"{}", None),
             (b"", None),
