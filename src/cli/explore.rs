@@ -370,6 +370,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_exploration_that_judged_no_rule_does_not_pass() {
+        let mut explored = Explored {
+            exchanges: 29,
+            ..Explored::default()
+        };
+        assert_eq!(concluded(&explored, true, None), Exit::NothingJudged);
+        explored.coverage.rules = (4, 21);
+        assert_eq!(concluded(&explored, true, None), Exit::Conformant);
+    }
+
+    #[test]
     fn progress_names_what_is_waited_for() {
         let progress = Progress {
             sequences: 20,
