@@ -12,6 +12,15 @@ pub use received::{ReceivedPart, multipart_parts};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Scheme, host and port of a base URL, and its path without a trailing slash.
+pub fn split_url(url: &str) -> (&str, &str) {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let path = url[authority..]
+        .find('/')
+        .map_or(url.len(), |at| authority + at);
+    (&url[..path], url[path..].trim_end_matches('/'))
+}
+
 /// One HTTP request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {

@@ -192,14 +192,7 @@ impl Shown {
     }
 }
 
-/// Scheme, host and port of a base URL, and its path without a trailing slash.
-pub fn split_url(url: &str) -> (&str, &str) {
-    let authority = url.find("://").map_or(0, |at| at + 3);
-    let path = url[authority..]
-        .find('/')
-        .map_or(url.len(), |at| authority + at);
-    (&url[..path], url[path..].trim_end_matches('/'))
-}
+pub use conformant_base::http::split_url;
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 //! Compares verdicts and judges nothing again. Runs with other rulebooks count for the trend only, because their
 //! rules may differ.
 
+use conformant_base::http::split_url;
 use conformant_record::{EarlierRun, History, Level, Repeats, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,12 +56,9 @@ fn is_alike(run: &RunRecord, now: &RunRecord) -> bool {
 
 /// The base URLs of a run, without the paths of services at one address.
 fn addresses(run: &RunRecord) -> Vec<String> {
-    let origins = run.targets.values().map(|url| {
-        let after_scheme = url.find("://").map_or(0, |at| at + 3);
-        let end = url[after_scheme..].find('/');
-        url[..end.map_or(url.len(), |end| after_scheme + end)].to_owned()
-    });
-    origins.collect::<BTreeSet<_>>().into_iter().collect()
+    let urls = run.targets.values();
+    let origins: BTreeSet<&str> = urls.map(|url| split_url(url).0).collect();
+    origins.into_iter().map(str::to_owned).collect()
 }
 
 /// Whether two runs had the same target. On this machine each run uses another port.
