@@ -133,7 +133,7 @@ fn a_wrong_account_token_and_a_flow_that_is_not_there_are_mistakes_of_the_config
     let (code, out) = outcome("run --prove off --filter flow/create-execution/happy");
     let says =
         "targets.flow.flow_sid is FW00000000000000000000000000000001, which flow does not have";
-    assert!(code == 4 && out.contains(says), "{code} {out}");
+    assert!(code == 3 && out.contains(says), "{code} {out}");
 }
 
 /// The account is configured, so that a run that cannot use it has not judged what was requested.

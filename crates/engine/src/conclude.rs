@@ -325,8 +325,8 @@ impl Attempt {
         if !is_affected || !session.is_live() {
             return;
         }
-        let unset = hook_effects::missing_setting(rulebook, &self.evidence, session);
-        if let Some(why) = unset {
+        if let Some(why) = hook_effects::missing_setting(rulebook, &self.evidence, session) {
+            self.stop = Some(Stop::Misconfigured(why.clone()));
             self.unreliable_because = Some(why);
             return;
         }
@@ -362,9 +362,8 @@ impl Attempt {
         let (judgment, stop) = match self.unreliable_because {
             Some(why) => {
                 let void = judgment.void(&why);
-                let stop = self
-                    .stop
-                    .filter(|stop| *stop == Stop::HookFailed(why.clone()));
+                let known = [Stop::HookFailed, Stop::Misconfigured].map(|of| of(why.clone()));
+                let stop = self.stop.filter(|stop| known.contains(stop));
                 (void, Some(stop.unwrap_or(Stop::Inconclusive(why))))
             }
             None => (judgment, self.stop),

@@ -80,7 +80,13 @@ impl Concluded {
     pub(crate) fn has_stopped_early(&self) -> bool {
         matches!(
             self.stopped,
-            Some(Stop::Inconclusive(_) | Stop::Unexpected | Stop::HookFailed(_) | Stop::Masked(_))
+            Some(
+                Stop::Inconclusive(_)
+                    | Stop::Unexpected
+                    | Stop::HookFailed(_)
+                    | Stop::Misconfigured(_)
+                    | Stop::Masked(_)
+            )
         )
     }
 

@@ -1,4 +1,4 @@
-//! Whether a hook had its effect, where a scenario of a live target has findings.
+//! Whether a hook had its effect, and a configured resource exists, where a scenario of a live target has findings.
 //!
 //! A hook that only answers looks like a defect of the service. What can be checked is checked: whether the service has what a
 //! hook says it created. Otherwise the finding names the hook as the other possible cause.
@@ -188,7 +188,7 @@ fn date_of_creation(exchange: &Exchange) -> Option<Timestamp> {
     newest
 }
 
-/// Adds the hook on whose effect a finding depends to its message.
+/// Adds the other possible cause of a finding to its message: the account that is configured, or a hook without effect.
 pub(super) fn name_cause(
     rulebook: &Rulebook,
     evidence: &Evidence,

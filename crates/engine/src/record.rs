@@ -303,6 +303,7 @@ impl Why {
                 | Stop::Interrupted
                 | Stop::Unreachable(_)
                 | Stop::HookFailed(_)
+                | Stop::Misconfigured(_)
                 | Stop::Masked(_),
             )
             | None => Self::Inconclusive,

@@ -24,6 +24,8 @@ pub enum Stop {
     Unreachable(String),
     /// A configured hook failed.
     HookFailed(String),
+    /// The configuration names a resource that the target does not have.
+    Misconfigured(String),
     /// Our own error: scenario or configuration.
     Error(String),
     /// A step needs a value that a broken rule withholds. The scenario continues without the step.

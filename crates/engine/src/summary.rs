@@ -46,7 +46,7 @@ pub(super) fn summarize(
         has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
             || matches!(
                 concluded.stopped,
-                Some(Stop::HookFailed(_) | Stop::Unreachable(_))
+                Some(Stop::HookFailed(_) | Stop::Misconfigured(_) | Stop::Unreachable(_))
             ),
         services,
         operations,
@@ -74,9 +74,12 @@ pub(super) fn conclude_run(
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
         Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),
-        Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
-            (Verdict::Inconclusive, why.clone())
-        }
+        Some(
+            Stop::Inconclusive(why)
+            | Stop::Unreachable(why)
+            | Stop::HookFailed(why)
+            | Stop::Misconfigured(why),
+        ) => (Verdict::Inconclusive, why.clone()),
         Some(Stop::Interrupted) => (Verdict::Inconclusive, ENDED_BEFORE.to_owned()),
         Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
         Some(Stop::Unexpected) => (

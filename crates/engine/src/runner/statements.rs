@@ -111,6 +111,7 @@ impl Runner<'_> {
                 | Stop::Inconclusive(why)
                 | Stop::Unreachable(why)
                 | Stop::HookFailed(why)
+                | Stop::Misconfigured(why)
                 | Stop::Error(why),
                 _,
             ) => Box::new(move |named| SkippedRule::because(named, why)),
