@@ -196,8 +196,11 @@ fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> Exi
         ));
         return Exit::NothingJudged;
     }
-    if explored.coverage.rules.0 == 0 && explored.found.is_empty() {
-        note("nothing was judged: no sequence ended within the budget; raise it (--budget)");
+    let has_found = explored.more > 0 || !explored.found.is_empty();
+    if explored.coverage.rules.0 == 0 && !has_found {
+        note(
+            "nothing was judged: the sequences that ran to their end judged no rule; raise --budget",
+        );
         return Exit::NothingJudged;
     }
     let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;
@@ -376,6 +379,10 @@ mod tests {
             ..Explored::default()
         };
         assert_eq!(concluded(&explored, true, None), Exit::NothingJudged);
+        // A finding that there was no time to shrink counts.
+        explored.more = 1;
+        assert_eq!(concluded(&explored, true, None), Exit::Failed);
+        explored.more = 0;
         explored.coverage.rules = (4, 21);
         assert_eq!(concluded(&explored, true, None), Exit::Conformant);
     }
