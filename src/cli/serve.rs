@@ -394,3 +394,26 @@ fn whole(path: &Path, text: &str) -> std::io::Result<()> {
 fn unknown(error: api::Error) -> Failure {
     Failure::Usage(error.to_string())
 }
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn the_printed_command_trusts_a_generated_certificate() {
+        for (words, expected) in [
+            (&["conformant", "serve"][..], ""),
+            (
+                &["conformant", "serve", "--tls", "my ca.pem"],
+                "SSL_CERT_FILE='my ca.pem' ",
+            ),
+        ] {
+            let Command::Serve(args) = Cli::parse_from(words).command else {
+                panic!("another command");
+            };
+            assert_eq!(trust(&args), expected);
+        }
+    }
+}

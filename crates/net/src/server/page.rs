@@ -84,7 +84,7 @@ pub(super) fn page(request: &Request, scheme: &str) -> Option<Response> {
     let origin = format!("{scheme}://{}", host(request));
     let mut html = PAGE.html.replace(ORIGIN, &origin);
     if scheme == "https" {
-        // Neither `curl` nor this server knows where the certificate was written.
+        // The server does not know the file, and the certificate may be one that no authority signed.
         const TRY: &str = "<h3>Try it</h3>";
         let explained =
             format!("{TRY}<p>FILE is the certificate of <code>serve --tls FILE</code>.</p>");
@@ -216,4 +216,25 @@ fn draw(text: &str) -> Value {
         }
     }
     json!({"size": width + 2 * QUIET, "path": path})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_an_encrypted_server_name_its_certificate() {
+        let mut asked = Request::new("GET", "/");
+        asked.headers.set("Host", "localhost:4010");
+        let html = |scheme: &str| {
+            let response = page(&asked, scheme).expect("the page");
+            String::from_utf8_lossy(&response.body).into_owned()
+        };
+        let plain = html("http");
+        assert!(!plain.contains("--cacert"), "{plain}");
+        let encrypted = html("https");
+        assert!(encrypted.contains("curl --cacert FILE -u"), "{encrypted}");
+        assert!(encrypted.contains("https://localhost:4010/flow/v1/Flows"));
+        assert!(encrypted.contains("<code>serve --tls FILE</code>"));
+    }
 }
