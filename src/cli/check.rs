@@ -166,9 +166,8 @@ fn too_many_skipped(kind: &Kind, counts: Counts) -> Option<String> {
     let is_stream = matches!(kind, Kind::Events(_));
     (is_stream && counts.skipped * 10 > entries).then(|| {
         format!(
-            "{} of {} contain no event, and at most a tenth may: --type-at and --payload-at name where type and payload are",
-            counts.skipped,
-            match entries { 1 => "1 entry".to_owned(), n => format!("{n} entries") },
+            "{} of {entries} entries contain no event, and at most a tenth may: --type-at and --payload-at name where type and payload are",
+            counts.skipped
         )
     })
 }

@@ -81,8 +81,8 @@ pub(super) fn check(
                 let command = invocation();
                 let todo = Some(match is_probeable {
                     true => format!("try the hooks by harmless calls: {command} --probe"),
-                    false => "implement the hooks that were not called (those of `init` are stubs), and declare a harmless \
-                              call of each (hooks.NAME.probe) for --probe"
+                    false => "make sure that the hooks that were not called are implemented (those of `init` are stubs); with \
+                              a harmless call of each (hooks.NAME.probe), --probe tries them"
                         .to_owned(),
                 });
                 let says = format!("{why}{needed}");
