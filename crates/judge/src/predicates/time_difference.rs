@@ -96,13 +96,22 @@ impl Predicate for TimeDifference {
             )]
             let is_later = apart > self.seconds as f64 + skew;
             let fact = is_later.then(|| {
-                let from = self.after.as_deref().unwrap_or("now");
-                let expected = format!("at most {} s after {from}", self.seconds);
-                let expected = match &self.at {
-                    Some(_) => expected,
-                    None => format!("now {expected}"),
+                let whole = apart.round();
+                let (expected, actual) = match (&self.at, self.after.as_deref()) {
+                    (Some(_), Some(after)) => (
+                        format!("at most {} s after {after}", self.seconds),
+                        format!("{whole} s after {after}"),
+                    ),
+                    (Some(_), None) => (
+                        format!("at most {} s from now", self.seconds),
+                        format!("{whole} s from now"),
+                    ),
+                    (None, _) => (
+                        format!("at most {} s ago", self.seconds),
+                        format!("{whole} s ago"),
+                    ),
                 };
-                Fact::new("too-late", expected, format!("{apart} s after it"))
+                Fact::new("too-late", expected, actual)
             });
             verdicts.conclude(sites, fact);
         }
