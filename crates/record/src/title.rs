@@ -70,6 +70,16 @@ fn observation(finding: &Finding) -> String {
     if finding.kind == "not-unique" && !place.is_empty() && fits_title(actual) {
         return format!("{place} is {actual} in two resources, expected a different value in each");
     }
+    if let ("gone", Some((item, operation))) = (finding.kind.as_str(), unnamed(expected)) {
+        return format!("{item} is gone after {operation}, which did not name it");
+    }
+    if let ("bound", Some(bound), Some(sent)) = (
+        finding.kind.as_str(),
+        expected.strip_suffix(": refused or cut"),
+        actual.strip_suffix(" applied in full"),
+    ) {
+        return format!("{place} is {sent}, expected {bound} (values beyond are refused or cut)");
+    }
     if let ("not-told", Some(event)) = (finding.kind.as_str(), expected.strip_prefix("an event ")) {
         return format!("no event {event}");
     }
@@ -247,6 +257,12 @@ fn described(finding: &Finding, place: &str) -> String {
             }
         }
     }
+}
+
+/// The item and the operation of `ITEM, which OPERATION did not name`.
+fn unnamed(expected: &str) -> Option<(&str, &str)> {
+    let (item, rest) = expected.split_once(", which ")?;
+    Some((item, rest.strip_suffix(" did not name")?))
 }
 
 /// The actual and the expected value, unless a title would show the same for both.
@@ -734,7 +750,13 @@ mod tests {
                     "not found",
                     "{both}",
                 ],
-                "fetch-flow: not found, expected FW…, which delete-flow did not name",
+                "fetch-flow: FW… is gone after delete-flow, which did not name it",
+            ),
+            (
+                "chat/create-channel/retry-count",
+                ["create-channel", "/retry_count", "bound"],
+                ["at most 3: refused or cut", "4 applied in full", "{both}"],
+                "create-channel: `retry_count` is 4, expected at most 3 (values beyond are refused or cut)",
             ),
             (
                 "flow/delete-flow/gone",
