@@ -157,28 +157,27 @@ pub(super) fn cause_of<'c, 'r>(
     })
 }
 
-/// The defect that is probably why a rule without a stated cause lacked evidence: the only one that fails scenarios of
-/// its service, if every scenario of the service was run.
-pub(super) fn probable_cause<'c, 'r>(
+/// The numbers of the defects that are probably why a rule without a stated cause lacked evidence: those that fail scenarios
+/// of its service, if every scenario of the service was run.
+pub(super) fn probable_causes(
     record: &RunRecord,
-    cards: &'c [Card<'r>],
+    cards: &[Card<'_>],
     rule: &str,
     reason: &str,
-) -> Option<&'c Card<'r>> {
+) -> Vec<usize> {
     let is_whole = ["--service", "--prove", "--races"];
     let limits = invocation::limits(record);
     let is_partial = limits
         .iter()
         .any(|limit| !is_whole.iter().any(|flag| limit.starts_with(flag)));
     if !conformant_record::lacks_evidence(reason) || is_partial || record.ended_early.is_some() {
-        return None;
+        return Vec::new();
     }
     let service = view::service(rule);
-    let mut of_service = cards.iter().filter(|card| {
+    let of_service = cards.iter().filter(|card| {
         card.effect == Effect::Fails && card.defect.service == service && card.defect.scenarios > 1
     });
-    let only = of_service.next()?;
-    of_service.next().is_none().then_some(only)
+    of_service.map(|card| card.number).collect()
 }
 
 /// Whether an undecided scenario or rule names this finding as the reason.
@@ -226,8 +225,9 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         };
         cards.push(card(defect, vec![rule]));
     }
-    // The urgency of a finding ignores `--strict`, so that the numbers of defects stay the same.
-    cards.sort_by_key(|card| card.first().map(Finding::urgency));
+    // The urgency of a finding ignores `--strict`, so that the numbers of defects stay the same. Mistakes of clients
+    // follow the defects of the service.
+    cards.sort_by_key(|card| (card.is_of_clients(), card.first().map(Finding::urgency)));
     for (at, card) in cards.iter_mut().enumerate() {
         card.number = at + 1;
     }
@@ -451,30 +451,30 @@ mod tests {
     }
 
     #[test]
-    fn the_only_defect_of_a_service_is_the_probable_cause_of_missing_evidence() {
+    fn defects_of_a_service_are_the_probable_cause_of_missing_evidence() {
         let mut record = sample();
         record.defects[0].scenarios = 2;
         record.invocation = "conformant run --service flow".to_owned();
         let number = |record: &RunRecord, rule: &str, reason: &str| {
             let cards = cards(record, Settings::default());
-            probable_cause(record, &cards, rule, reason).map(|card| card.number)
+            probable_causes(record, &cards, rule, reason)
         };
         let undefined = "`${a.b}` is undefined: no earlier answer contains it";
         for (rule, reason, expected) in [
-            ("flow/x/y", "not exercised by this run", Some(1)),
-            ("flow/x/y", undefined, Some(1)),
+            ("flow/x/y", "not exercised by this run", vec![1]),
+            ("flow/x/y", undefined, vec![1]),
             (
                 "flow/x/y",
                 "no evidence to decide: no item of the list was read",
-                Some(1),
+                vec![1],
             ),
-            ("flow/x/y", "configure the hook reset", None),
-            ("auth/x/y", "not exercised by this run", None),
+            ("flow/x/y", "configure the hook reset", vec![]),
+            ("auth/x/y", "not exercised by this run", vec![]),
         ] {
             assert_eq!(number(&record, rule, reason), expected, "{rule} {reason}");
         }
         record.invocation = "conformant run --filter 'flow/*'".to_owned();
-        assert_eq!(number(&record, "flow/x/y", undefined), None);
+        assert!(number(&record, "flow/x/y", undefined).is_empty());
     }
 
     #[test]

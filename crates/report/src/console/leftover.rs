@@ -133,16 +133,8 @@ fn by_defect<'a>(
             .and_then(|rule| cards::cause_of(record, cards, rule, &need));
         let need = cause.map_or(need, |card| format!("fix defect {} first", card.number));
         for id in ids {
-            let probable = cards::probable_cause(record, cards, id, &need);
-            let need = probable.map_or_else(
-                || need.clone(),
-                |card| {
-                    let number = card.number;
-                    format!(
-                        "probably because scenarios of defect {number} stopped or lacked data: fix it first"
-                    )
-                },
-            );
+            let probable = cards::probable_causes(record, cards, id, &need);
+            let need = stopped_by(&probable).unwrap_or_else(|| need.clone());
             match folded.iter_mut().find(|(known, _)| *known == need) {
                 Some((_, known)) => known.push(id),
                 None => folded.push((need, vec![id])),
@@ -151,6 +143,23 @@ fn by_defect<'a>(
     }
     folded.sort_by_key(|(_, ids)| Reverse(ids.len()));
     folded
+}
+
+/// Why a rule lacked evidence, by the numbers of defects.
+fn stopped_by(defects: &[usize]) -> Option<String> {
+    const NAMED_MAX: usize = 4;
+    let named = defects.iter().take(NAMED_MAX).map(usize::to_string);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let of = match defects.len() {
+        0 => return None,
+        1 => format!("defect {named}"),
+        ..=NAMED_MAX => format!("defects {named}"),
+        _ => format!("defects {named}, …"),
+    };
+    let them = if defects.len() == 1 { "it" } else { "these" };
+    Some(format!(
+        "probably because scenarios of {of} stopped or lacked data: fix {them} first"
+    ))
 }
 
 /// Places with undetected mutations, and what would detect them.
