@@ -6,6 +6,7 @@ use crate::cards::{self, Card};
 use crate::destination::write_whole;
 use crate::invocation;
 use crate::markdown::{block_of, cell, code, errors, services, without_marks};
+use crate::since;
 use crate::view::{self, Broken};
 use crate::{Settings, escaped, json};
 use conformant_base::text;
@@ -91,6 +92,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
         ("target", invocation::target_of(record)),
         ("command", record.invocation.clone()),
         ("record", "run.json".to_owned()),
+        ("since", since::since_last(record).unwrap_or_default()),
     ];
     for (label, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
         out += &format!("- {label}: {}\n", code(value));

@@ -25,6 +25,7 @@ mod points;
 mod repeats;
 mod report_lock;
 mod sarif;
+mod since;
 pub mod statement;
 mod stream;
 mod tally;

@@ -9,6 +9,7 @@ use super::cards::{self, Card};
 use super::invocation;
 use super::points;
 use super::repeats;
+use super::since;
 use super::tally::{self, State};
 use super::view::{self, Broken, Effect};
 use conformant_base::text;
@@ -32,6 +33,9 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         target => out += &format!(" · target: {}", code(target)),
     }
     out += "\n\n";
+    if let Some(changes) = since::since_last(record) {
+        out += &format!("Since {}\n\n", code(&changes));
+    }
     errors(record, settings, &mut out);
     services(record, settings, &mut out);
     let cards = cards::cards(record, settings);

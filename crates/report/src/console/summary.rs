@@ -9,6 +9,7 @@ use super::leftover::{blind, flaky, skipped, undecided, waived};
 use super::look::{Look, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
 use crate::invocation;
+use crate::since;
 use crate::tally::{self, State};
 use crate::texts::escaped;
 use crate::view;
@@ -319,6 +320,7 @@ fn counts(record: &RunRecord, look: &Look) -> String {
     for (label, text) in [
         ("rules", Some(whole.words())),
         ("ended early", record.ended_early.clone()),
+        ("since", since::since_last(record)),
         (scenarios_label, Some(scenarios)),
         ("exchanges", exchanges),
         ("selection", limits),
