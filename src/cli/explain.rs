@@ -30,7 +30,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
         text = match search::similar(&known, &args.id)[..] {
             [] => return Err(unknown(&known, &args.id)),
             [id] => describe(&rulebook, &sources, specs, id),
-            ref ids => listed(&rulebook, ids),
+            ref ids => listed(&rulebook, &args.id, ids),
         };
     }
     print(&text);
@@ -38,9 +38,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
 }
 
 /// Several ids of which a name is part.
-fn listed(rulebook: &Rulebook, ids: &[&str]) -> String {
+fn listed(rulebook: &Rulebook, name: &str, ids: &[&str]) -> String {
     let mut text = format!(
-        "{} have this name; `conformant explain ID` explains one:\n",
+        "{} contain `{name}`; `conformant explain ID` explains one:\n",
         text::count(ids.len(), "id")
     );
     let width = ids.iter().take(LISTED_MAX).map(|id| id.len()).max();
