@@ -99,7 +99,12 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         let command = conformant_report::run_like(&invocation, is_live, seed);
         save(folder, &explored.found, &command, &redactor)?;
     }
-    Ok(concluded(&explored, is_live, signals.exit()))
+    let (exit, verdict) = concluded(&explored, is_live, signals.exit());
+    let next = next_step(&explored).unwrap_or_default();
+    print(&redactor.redact(&text::escape(&format!(
+        "{verdict} · target: {target}\n{next}"
+    ))));
+    Ok(exit)
 }
 
 /// What is explored, as a run names it.
@@ -176,35 +181,60 @@ fn progress_text(progress: Progress, wait: Option<&(String, String)>) -> String 
     text
 }
 
-fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> Exit {
+/// The exit code and the verdict.
+fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> (Exit, String) {
+    let sure = |level| {
+        let found = explored.found.iter();
+        let found = found.filter(|shrunk| !shrunk.is_flaky());
+        found.filter(move |shrunk| shrunk.finding.level == level)
+    };
+    let failing = sure(Level::Must).count() + explored.more;
+    let (judged, all) = explored.coverage.rules;
+    let failed = format!("not conformant: {}", text::count(failing, "finding"));
     if let Some(exit) = by_signal {
-        return exit;
+        let found = if failing > 0 {
+            failed
+        } else {
+            "no findings until then".to_owned()
+        };
+        return (exit, format!("interrupted: {found}"));
     }
     if let Some(why) = &explored.given_up {
-        note(&format!(
-            "the target stopped answering: {why}; earlier findings are kept"
-        ));
-        return Exit::Trouble;
+        let verdict = format!(
+            "not fully explored: the target stopped answering: {why}; {} until then",
+            text::count(failing, "finding")
+        );
+        return (Exit::Trouble, verdict);
     }
     if explored.exchanges == 0 {
         let next = match is_live {
             true => "; `conformant doctor` shows what the targets answer",
             false => "",
         };
-        note(&format!(
-            "nothing was explored: no operation of the targeted services could be called{next}"
-        ));
-        return Exit::NothingJudged;
+        let verdict =
+            format!("nothing judged: no operation of the targeted services could be called{next}");
+        return (Exit::NothingJudged, verdict);
     }
-    let has_found = explored.more > 0 || !explored.found.is_empty();
-    if explored.coverage.rules.0 == 0 && !has_found {
-        note(
-            "nothing was judged: the sequences that ran to their end judged no rule; raise --budget",
-        );
-        return Exit::NothingJudged;
+    if judged == 0 && failing == 0 && explored.found.is_empty() {
+        let verdict =
+            "nothing judged: the sequences that ran to their end judged no rule; raise --budget";
+        return (Exit::NothingJudged, verdict.to_owned());
     }
-    let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;
-    Exit::failed_if(explored.found.iter().any(is_sure) || explored.more > 0)
+    if failing > 0 {
+        return (Exit::Failed, failed);
+    }
+    let warnings = match sure(Level::Should).count() {
+        0 => String::new(),
+        n => format!(", {}", text::count(n, "warning")),
+    };
+    let verdict = format!("passed: {judged} of {all} rules judged{warnings}");
+    (Exit::Conformant, verdict)
+}
+
+/// The next command, if something was found.
+fn next_step(explored: &Explored) -> Option<String> {
+    let first = explored.found.first()?;
+    Some(format!("next: conformant explain {}\n", first.finding.rule))
 }
 
 /// Parses `60s`, or a number of sequences.
@@ -283,7 +313,7 @@ fn save(
 
 fn report_text(explored: &Explored) -> String {
     let mut out = String::new();
-    for shrunk in &explored.found {
+    for (at, shrunk) in explored.found.iter().enumerate() {
         let finding = &shrunk.finding;
         let word = match (shrunk.is_flaky(), finding.level) {
             (true, _) => "FLAKY",
@@ -292,14 +322,17 @@ fn report_text(explored: &Explored) -> String {
         };
         let _ = writeln!(
             out,
-            "{word} {} ({}/{})",
-            finding.rule, finding.service, finding.operation
+            "{word} {}. {}\n  {} ({}/{})",
+            at + 1,
+            conformant_record::title(finding),
+            finding.rule,
+            finding.service,
+            finding.operation
         );
-        let _ = writeln!(out, "  {}", finding.message);
         match &shrunk.certainty {
             Certainty::Sure => out += &shrunk.to_text(),
             Certainty::Untried => {
-                out += "  not shortened, because nothing more could be sent:\n";
+                out += "  not shortened, because the target or the time was gone:\n";
                 out += &shrunk.to_text();
             }
             Certainty::Flaky { first, again } => {
@@ -351,20 +384,6 @@ fn report_text(explored: &Explored) -> String {
             explored.in_doubt
         );
     }
-    let found = explored
-        .found
-        .iter()
-        .filter(|shrunk| !shrunk.is_flaky())
-        .count();
-    let _ = writeln!(
-        out,
-        "{}",
-        if found == 0 {
-            "no findings".to_owned()
-        } else {
-            format!("{found} found")
-        }
-    );
     out
 }
 
@@ -378,13 +397,13 @@ mod tests {
             exchanges: 29,
             ..Explored::default()
         };
-        assert_eq!(concluded(&explored, true, None), Exit::NothingJudged);
+        assert_eq!(concluded(&explored, true, None).0, Exit::NothingJudged);
         // A finding that there was no time to shrink counts.
         explored.more = 1;
-        assert_eq!(concluded(&explored, true, None), Exit::Failed);
+        assert_eq!(concluded(&explored, true, None).0, Exit::Failed);
         explored.more = 0;
         explored.coverage.rules = (4, 21);
-        assert_eq!(concluded(&explored, true, None), Exit::Conformant);
+        assert_eq!(concluded(&explored, true, None).0, Exit::Conformant);
     }
 
     #[test]
