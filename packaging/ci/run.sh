@@ -14,8 +14,17 @@ for name in hooks config waivers partition min-judged; do
   value=$(input "$(printf '%s' "$name" | tr 'a-z-' 'A-Z_')")
   [ -z "$value" ] || arguments+=("--$name" "$value")
 done
-[ "$(input STRICT)" != true ] || arguments+=(--strict)
-[ "$(input REQUIRE_COMPLETE)" != true ] || arguments+=(--require-complete)
+for name in strict require-complete; do
+  variable=$(printf '%s' "$name" | tr 'a-z-' 'A-Z_')
+  case $(input "$variable" | tr 'A-Z' 'a-z') in
+    true | yes | on | 1) arguments+=("--$name") ;;
+    '' | false | no | off | 0) ;;
+    *)
+      echo "input $name is $(input "$variable"): expected true or false" >&2
+      exit 2
+      ;;
+  esac
+done
 mkdir -p "$reports"
 for report in json=run.json junit=junit.xml html=run.html markdown=run.md sarif=run.sarif; do
   arguments+=(--report "${report%%=*}=$reports/${report#*=}")
