@@ -2,6 +2,8 @@
 
 use crate::program::{Folder, Served, ended, run};
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 
 #[test]
@@ -109,6 +111,7 @@ fn a_wrong_account_token_and_a_flow_that_is_not_there_are_mistakes_of_the_config
         let (code, out, err) = ended(
             command
                 .env("RIGHT", "reference-api-secret")
+                .env("TOKEN", "reference-auth-token")
                 .env("WRONG", "other"),
         );
         let all = format!("{out}{err}");
@@ -134,6 +137,38 @@ fn a_wrong_account_token_and_a_flow_that_is_not_there_are_mistakes_of_the_config
     let says =
         "targets.flow.flow_sid is FW00000000000000000000000000000001, which flow does not have";
     assert!(code == 3 && out.contains(says), "{code} {out}");
+
+    // A second account that is the first one with other credentials.
+    let flow = created_flow(&served);
+    configured(&format!(
+        "flow_sid: {flow}, to: '+12025550123', from: '+12025550100'"
+    ));
+    let accounts =
+        "accounts:\n  flow: { username: AC00000000000000000000000000c0ffee, password: '${TOKEN}' }\n".to_owned();
+    folder.write(
+        "conformant.yaml",
+        folder.read("conformant.yaml") + &accounts,
+    );
+    let (_, out) = outcome("doctor");
+    let says = format!("the second account sees {flow}, too: ");
+    let todo = ". check accounts.flow: its credentials may belong to the account of targets.flow";
+    assert!(out.contains(&says) && out.contains(todo), "{out}");
+}
+
+/// A flow that the hook of a served reference creates.
+fn created_flow(served: &Served) -> String {
+    let host = served.url.strip_prefix("http://").expect("plain HTTP");
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    let body = "{\"friendly_name\":\"x\"}";
+    let request = format!(
+        "POST /_control/create_flow HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let sid = answer.split('"').find(|text| text.starts_with("FW"));
+    sid.expect("the result names the flow").to_owned()
 }
 
 /// The account is configured, so that a run that cannot use it has not judged what was requested.

@@ -91,11 +91,10 @@ impl<'a> Targets<'a> {
         };
         let why = self.wrong_address(service, answer)?;
         let target = self.target(service);
-        let below = split_url(&target.url).1;
         let operations = self.rulebook.services.get(service)?.operations.values();
         let mut lists = operations.filter(|o| o.method == "GET" && !o.path.contains('{'));
         let is_there = lists.any(|operation| {
-            let asked = Request::new("GET", format!("{below}{}", operation.path));
+            let asked = Request::new("GET", self.below(service, &operation.path));
             let answer = self.send(service, asked, Credentials::Default);
             answer.is_ok_and(|answer| self.wrong_address(service, &answer).is_none())
         });
@@ -120,8 +119,12 @@ impl<'a> Targets<'a> {
 
     /// Path and query of the probe, below the origin.
     pub(super) fn path(&self, service: &str) -> String {
-        let below = split_url(&self.target(service).url).1;
-        format!("{below}{}", probe(self.rulebook, service))
+        self.below(service, &probe(self.rulebook, service))
+    }
+
+    /// A path of a service, below the origin: the address of the service may have a path of its own.
+    pub(super) fn below(&self, service: &str, path: &str) -> String {
+        format!("{}{path}", split_url(&self.target(service).url).1)
     }
 
     /// How the answer to the probe alone shows that the address leads to another server or path.

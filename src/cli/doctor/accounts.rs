@@ -97,13 +97,26 @@ fn resources(
         let Some(path) = conformant_engine::fetch_of_setting(rulebook, service, key, value) else {
             continue;
         };
-        let asked = Request::new("GET", path.clone());
-        if let Ok(answer) = targets.send(service, asked, Credentials::Default)
-            && answer.status == 404
-        {
+        let path = targets.below(service, &path);
+        let status = |credentials| {
+            let asked = Request::new("GET", path.clone());
+            let answer = targets.send(service, asked, credentials).ok()?;
+            Some(answer.status)
+        };
+        let what = format!("{service}: {key}");
+        let is_missing = status(Credentials::Default) == Some(404);
+        let has_second = config.settings.targets[service].other_account.is_some();
+        if is_missing {
             let says = format!("{value} is not there: GET {path} answered 404");
             let todo = format!("correct targets.{service}.{key}: {service} does not have {value}");
-            diagnosis.push(Check::failed(format!("{service}: {key}"), says, todo));
+            diagnosis.push(Check::failed(what, says, todo));
+        } else if has_second && status(Credentials::OtherAccount) == Some(200) {
+            let says = format!("the second account sees {value}, too: GET {path} answered 200");
+            let todo = format!(
+                "check accounts.{service}: its credentials may belong to the account of targets.{service} (otherwise the service \
+                 shows resources of other accounts)"
+            );
+            diagnosis.push(Check::untried(what, says, Some(todo)));
         }
     }
 }
