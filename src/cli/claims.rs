@@ -48,6 +48,12 @@ impl Claims {
         let Some((path, file)) = &self.0 else {
             return Ok(());
         };
+        if file.services.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{}: `services` is empty: expected what is claimed, such as `flow: [all]`",
+                path.display()
+            )));
+        }
         let features = features(rulebook);
         let mut problems = Vec::new();
         for (service, claimed) in &file.services {

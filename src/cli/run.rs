@@ -175,8 +175,11 @@ impl Run<'_> {
         let settings = Settings {
             strict: args.output.strict,
         };
-        let evidence = args.keep_evidence.as_deref().map(Growing::begin);
-        let evidence = evidence.transpose().map_err(|e| evidence_failure(&e))?;
+        let evidence = args.keep_evidence.as_deref().map(|path| {
+            let fails = |e| Failure::Usage(format!("--keep-evidence {}: {e}", path.display()));
+            Growing::begin(path).map_err(fails)
+        });
+        let evidence = evidence.transpose()?;
         let mut event_lines = output::event_lines(reports, settings)?;
         let redactor = Redactor::new(&self.config.secrets);
         let mut out = output::stream(reports);

@@ -224,5 +224,11 @@ pub(super) fn read(path: &Path) -> Result<RunRecord, Failure> {
         false => path,
     };
     let bytes = files::read(path, files::STORED_BYTES_MAX)?;
+    if bytes.trim_ascii().is_empty() {
+        let name = path.display();
+        return Err(Failure::Usage(format!(
+            "{name}: the file is empty: expected the record of a run"
+        )));
+    }
     conformant_report::read(&bytes).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }

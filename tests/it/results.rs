@@ -313,10 +313,19 @@ fn a_claim_that_was_not_judged_fails_the_run() {
             "--partition hash:1/2",
             "give --claims to `merge`",
         ),
+        ("{}", one, "claims.yaml: `services` is empty"),
+        (
+            "{ media: [] }",
+            "--keep-evidence /dev/null/run.gz",
+            "--keep-evidence /dev/null/run.gz: ",
+        ),
     ] {
         let said = run_with(2, claims, more);
         assert!(said.contains(expected), "{said}");
     }
+    folder.write("empty.json", "");
+    let (_, out) = folder.run(2, "merge empty.json empty.json");
+    assert!(out.contains("empty.json: the file is empty"), "{out}");
 }
 
 #[test]
