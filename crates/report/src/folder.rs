@@ -188,6 +188,9 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
         let text = text::excerpt(&text, BLOCK_BYTES_MAX);
         out += &format!("\n{label}:\n\n{}\n", block_of(language, &text));
     }
+    if let Some(note) = view::credentials_note(&first.reproduce) {
+        out += &format!("\nThe request needs {note}.\n");
+    }
     let more = broken.findings.len() - 1;
     if more > 0 {
         out += &format!(
