@@ -692,9 +692,9 @@ mod tests {
                 [
                     "\"RL{a}\"",
                     "\"RL{b}\"",
-                    "/role_sid of a user created without it: {both}",
+                    "/role_sid of a new user: {both}",
                 ],
-                "create-user: `role_sid` of a user created without it is not the expected \"RL…\", but another RL…",
+                "create-user: `role_sid` of a new user is not the expected \"RL…\", but another RL…",
             ),
             (
                 "auth/registration/completed-webhook",

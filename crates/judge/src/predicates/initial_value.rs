@@ -279,7 +279,7 @@ impl InitialValue {
                 expected: words.join(" or "),
                 actual: json::short(got),
                 message: format!(
-                    "{at} of a {} created without it: expected {}, got {}",
+                    "{at} of a new {}: expected {}, got {}",
                     kind.rsplit('/').next().unwrap_or_default(),
                     words.join(" or "),
                     json::short(got)
