@@ -53,7 +53,8 @@ pub(super) fn list(args: &ListArgs) -> Done {
     rows.retain(|row| filters.is_empty() || filters.iter().any(|f| text::glob(f, &row.id)));
     if rows.is_empty() && !args.filters.is_empty() {
         return Err(Failure::Usage(format!(
-            "no id matches --filter {}: expected a glob over whole ids, such as `flow/*`",
+            "no id matches --filter {}: expected a glob over whole ids, such as `flow/*` (`conformant explain NAME` \
+             finds ids by a part of their name)",
             args.filters.join(" ")
         )));
     }
