@@ -27,6 +27,7 @@ const RULEBOOK: &str = "rulebook";
 
 /// The verdict of a rule in no list.
 const NOT_JUDGED: &str = "not judged";
+const WITHDRAWN: &str = "withdrawn";
 
 /// A statement about one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,14 +130,17 @@ impl Tests {
 
     /// The verdict of a rule in words.
     pub fn verdict(&self, rule: &str) -> &'static str {
-        if self.passed.contains(rule) {
-            "passed"
-        } else if self.warned.contains(rule) {
-            "warned"
-        } else if self.failed.contains(rule) {
-            "failed"
-        } else {
-            NOT_JUDGED
+        let lists = [
+            ("passed", &self.passed),
+            ("warned", &self.warned),
+            ("failed", &self.failed),
+            (WITHDRAWN, &self.withdrawn),
+        ];
+        let mut named = lists.into_iter().filter(|(_, list)| list.contains(rule));
+        match (named.next(), named.next()) {
+            (None, _) => NOT_JUDGED,
+            (Some((verdict, _)), None) => verdict,
+            (Some(_), Some(_)) => "several verdicts",
         }
     }
 
@@ -157,14 +161,13 @@ impl Tests {
             let judged = tests.passed.iter().chain(&tests.warned);
             judged
                 .chain(&tests.failed)
+                .chain(&tests.withdrawn)
                 .cloned()
                 .collect::<BTreeSet<_>>()
         };
         let rules = &all(self) | &all(found);
         let is_withdrawn = |rule: &String| {
-            self.withdrawn.contains(rule)
-                && self.verdict(rule) == NOT_JUDGED
-                && found.passed.contains(rule)
+            self.verdict(rule) == WITHDRAWN && found.passed.contains(rule)
         };
         rules
             .into_iter()
@@ -445,6 +448,14 @@ mod tests {
         };
         assert_eq!(stated.differing(&found), ["b", "c", "x", "y"]);
         assert_eq!(stated.differing(&stated), [] as [&str; 0]);
+        for list in [&["a"], &["d"], &["v"]] {
+            let mut twice = stated.clone();
+            twice.withdrawn.extend(list.map(str::to_owned));
+            assert_eq!(twice.differing(&stated), *list);
+        }
+        let mut twice = stated.clone();
+        twice.failed = set(&["a"]);
+        assert_eq!(twice.differing(&stated), ["a"]);
         assert_eq!(stated.outcome(true), Outcome::Warned);
         assert_eq!(stated.outcome(false), Outcome::Failed);
         assert_eq!(found.outcome(true), Outcome::Failed);
