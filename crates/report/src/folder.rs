@@ -87,9 +87,13 @@ fn of_title(card: &Card) -> String {
 
 /// The index: verdict, defects with their files, services.
 fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
-    let mut out = format!("# {}\n\n", view::headline(record, settings));
+    let mut out = format!("# {}", view::headline(record, settings));
+    let target = invocation::target_of(record);
+    if !target.is_empty() {
+        out += &format!(" · target: {}", code(&target));
+    }
+    out += "\n\n";
     let facts = [
-        ("target", invocation::target_of(record)),
         ("command", record.invocation.clone()),
         ("record", "run.json".to_owned()),
         ("since", since::since_last(record).unwrap_or_default()),

@@ -253,7 +253,7 @@ fn ended(result: &ScenarioResult, findings: usize) -> RunLine {
 fn end(record: &RunRecord, settings: Settings, findings_left_out: usize) -> RunLine {
     let cards = crate::cards::cards(record, settings);
     RunLine::RunEnded {
-        verdict: view::headline(record, settings),
+        verdict: view::conclusion(record, settings),
         exit: record.exit,
         complete: record.complete,
         errors: view::errors(record, settings),
