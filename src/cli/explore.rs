@@ -46,6 +46,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     }
     let rulebook = load(&args.on.specs)?;
     config::check_values(&rulebook, &config)?;
+    run::check_services(&config.settings.index, &args.services)?;
     let redactor = Redactor::new(&config.secrets);
     let target = redactor
         .redact(&target_text(&config, args.reference))

@@ -3,7 +3,7 @@
 mod notes;
 mod selection;
 
-pub(super) use selection::has_target;
+pub(super) use selection::{check_services, has_target};
 
 use super::args::{Prove, RunArgs};
 use super::claims::Claims;

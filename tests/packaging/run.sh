@@ -103,7 +103,7 @@ INPUT_FILTER='flow/read-flows/happy' action
 [ "$code" = 2 ] || { echo "FAIL the action ends with $code without a target"; exit 1; }
 INPUT_TARGETS=$target INPUT_FILTER='flow/read-flows/happy' INPUT_REQUIRE_COMPLETE=true INPUT_MIN_JUDGED=101 action
 [ "$code" = 2 ] || { echo "FAIL the action does not pass min-judged on"; exit 1; }
-INPUT_TARGETS=$target INPUT_FILTER='flow/read-flows/happy' INPUT_REQUIRE_COMPLETE=True action
+INPUT_TARGETS=$target INPUT_HOOKS=${target#all=}/_control INPUT_FILTER='flow/read-flows/happy' INPUT_REQUIRE_COMPLETE=True action
 [ "$code" = 4 ] || { echo "FAIL the action ends with $code where True asks for a complete run"; exit 1; }
 INPUT_TARGETS=$target INPUT_STRICT=maybe action
 [ "$code" = 2 ] || { echo "FAIL the action ends with $code for a strict that is neither true nor false"; exit 1; }

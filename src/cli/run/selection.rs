@@ -54,17 +54,25 @@ pub(super) fn is_whole(args: &RunArgs) -> bool {
         && args.races == Races::On
 }
 
+/// Rejects services that the rulebook does not have.
+pub(in crate::cli) fn check_services(
+    index: &ServiceIndex,
+    services: &[String],
+) -> Result<(), Failure> {
+    let mut unknown = services.iter().filter(|name| index.get(name).is_none());
+    let Some(service) = unknown.next() else {
+        return Ok(());
+    };
+    let names: Vec<&str> = index.iter().map(|(name, _)| name).collect();
+    Err(Failure::Usage(format!(
+        "unknown --service `{service}`: expected {}",
+        names.join(", ")
+    )))
+}
+
 fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     let index = &config.settings.index;
-    for service in &args.services {
-        if index.get(service).is_none() {
-            let names: Vec<&str> = index.iter().map(|(name, _)| name).collect();
-            return Err(Failure::Usage(format!(
-                "unknown --service `{service}`: expected {}",
-                names.join(", ")
-            )));
-        }
-    }
+    check_services(index, &args.services)?;
     let mut services = args.services.clone();
     if config.settings.targets.is_empty() {
         services = offline(index, &args.filters, services)?;
@@ -200,6 +208,21 @@ fn no_target(service: &str) -> String {
     format!("{service} has no target; configure targets.{service} or add --target {service}=URL")
 }
 
+/// Why filters select nothing, as the end of a sentence.
+fn why_none(args: &RunArgs, rulebook: &Rulebook, ids: &[&str]) -> Option<String> {
+    let is_selected = |filter: &String| ids.iter().any(|id| text::glob(filter, id));
+    if args.filters.iter().any(is_selected) {
+        return Some(", which exclude each other".to_owned());
+    }
+    let mut whole = args.filters.iter().filter(|filter| !filter.contains('*'));
+    if let Some(rule) = whole.clone().find(|id| rulebook.rule(id).is_some()) {
+        return Some(format!(
+            "; {rule} is a rule: `conformant explain {rule}` shows what it judges"
+        ));
+    }
+    whole.find_map(|filter| Some(hint(filter, ids)).filter(|near| !near.is_empty()))
+}
+
 fn note_nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String]) {
     let without_target = args.filters.iter().find_map(|filter| {
         let (service, _) = filter.split_once('/')?;
@@ -226,13 +249,9 @@ fn note_nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String
     }
     let all = plan::all(rulebook);
     let ids: Vec<&str> = all.iter().map(|p| p.scenario.id.as_str()).collect();
-    let near = args.filters.iter().filter(|filter| !filter.contains('*'));
-    let near = near
-        .map(|filter| hint(filter, &ids))
-        .find(|near| !near.is_empty());
     note(&format!(
         "nothing was judged: no scenario is selected by {}{} (`conformant list scenarios` shows them)",
         options.join(" "),
-        near.unwrap_or_default()
+        why_none(args, rulebook, &ids).unwrap_or_default()
     ));
 }
