@@ -96,7 +96,7 @@
     for (const finding of findings) { finding.e.hidden = !(isChosen(byId.get(finding.id) || { id: finding.id }) && fits(words, finding.text)); }
     for (const card of all(".defect")) card.hidden = !one(".rule:not([hidden])", card);
     one(".filters").classList.toggle("on", v.length + s.length > 0);
-    list(q ? words : null);
+    list(q ? words : null, !write);
     if (write) {
       const query = new URLSearchParams([["q", q], ...v.map((x) => ["v", x]), ...s.map((x) => ["s", x])].filter((p) => p[1]));
       history.replaceState(null, "", any ? "#?" + query : location.pathname + location.search);
@@ -106,7 +106,7 @@
   // Results below the header: the first ones of each kind.
   const SHOWN_MAX = 5;
   const open = (e) => { for (let up = e; up; up = up.parentElement) if (up.tagName === "DETAILS") { up.hidden = false; up.open = true; } };
-  const list = (words) => {
+  const list = (words, isLinked) => {
     if (!words) { found.hidden = true; found.replaceChildren(); return; }
     // A hit in the title or id comes before one in the text below it.
     const inTitle = (x) => fits(words, fold(x.says + " " + (x.id || "")));
@@ -120,7 +120,8 @@
     ];
     const blocks = groups.filter((g) => g[1].length).map(([name, hits, row]) => make("div", {}, make("h2", { className: "small" }, name + " ", make("span", { className: "num soft" }, String(hits.length))), make("ul", {}, ...byTitle(hits).slice(0, SHOWN_MAX).map(row)), hits.length > SHOWN_MAX ? make("p", { className: "soft small" }, (hits.length - SHOWN_MAX) + " more") : ""));
     found.replaceChildren(...(blocks.length ? blocks : [make("p", { className: "soft" }, "Nothing contains all of these words.")]));
-    found.hidden = document.activeElement !== form.elements.q;
+    // A shared link with a search shows its results at once; so does a search without any.
+    found.hidden = blocks.length > 0 && !isLinked && document.activeElement !== form.elements.q;
   };
   let wait = 0;
   const changed = () => { clearTimeout(wait); wait = setTimeout(apply, 80, true); };

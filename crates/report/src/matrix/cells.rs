@@ -87,8 +87,8 @@ impl Counts {
         } = self;
         let held = passed + waived;
         let (state, mut text) = if failed > 0 {
-            let all = view::count(all, what);
-            (State::Fail, format!("fails {failed} of {all}"))
+            let judged = view::count(failed + held, what);
+            (State::Fail, format!("fails {failed} of {judged} judged"))
         } else if held == 0 {
             match is_claimed {
                 Some(true) => (State::Fail, "claimed, not judged".to_owned()),
