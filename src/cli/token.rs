@@ -1,14 +1,18 @@
 //! `token`: builds a registration token or QR code of the configured application.
 //!
-//! Does not judge it: use `check --as token`.
+//! Rules that it breaks are notes: a token for a test of refusals breaks some.
 
-use super::args::TokenArgs;
-use super::{Done, Exit, Failure, config, note, print, write_file};
+use super::args::{Specs, TokenArgs};
+use super::{Done, Exit, Failure, config, load, note, print, write_file};
 use conformant_base::picture::{self, Pixel};
+use conformant_check::{Surroundings, judge_qr};
 use conformant_engine::token::{Application, Offer};
+use conformant_record::Finding;
 use conformant_rulebook::service::ServiceIndex;
+use conformant_schema::Schemas;
 use qrcode::render::{svg, unicode};
 use qrcode::{Color, EcLevel, QrCode};
+use serde_json::Value;
 use std::io::IsTerminal;
 
 /// Width of the quiet zone, from the QR standard.
@@ -47,7 +51,27 @@ pub(super) fn token(args: &TokenArgs) -> Done {
         .offer(&user, lifetime, conformant_base::clock::now())
         .map_err(|e| Failure::Usage(e.to_string()))?;
     draw(args, &offer)?;
+    for finding in broken(&offer.qr, known.of_traffic(), &application.api_key)? {
+        note(&format!(
+            "a service may refuse this token: {} ({})",
+            conformant_record::title(&finding),
+            finding.rule
+        ));
+    }
     Ok(Exit::Conformant)
+}
+
+/// What the rules say against the text of a QR code.
+fn broken(qr: &str, configured: Value, api_key: &str) -> Result<Vec<Finding>, Failure> {
+    let rulebook = load(&Specs::default())?;
+    let surroundings = Surroundings {
+        configured,
+        api_key: Some(api_key.to_owned()),
+        now: Some(conformant_base::clock::now()),
+        ..Surroundings::default()
+    };
+    let judged = judge_qr(&rulebook, &Schemas::default(), &surroundings, qr);
+    Ok(judged.findings)
 }
 
 fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {

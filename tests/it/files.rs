@@ -157,3 +157,33 @@ fn records_of_files_are_merged_as_one_check_reads_them() {
     let record: serde_json::Value = here.json("m.json");
     assert_eq!(record["defects"].as_array().map_or(0, Vec::len), 0);
 }
+
+/// What `token` builds is judged by the rules of `check`: a broken one is a note.
+#[test]
+fn a_token_that_services_may_refuse_has_a_note() {
+    let here = Folder::new();
+    for (flags, rules) in [
+        ("", vec![]),
+        ("--expires 16m", vec!["expiry-bound", "lifetime"]),
+        ("--custom-user-id a@example.com", vec!["no-personal-data"]),
+    ] {
+        let (_, err) = here.run(0, &format!("token {flags}"));
+        let notes = err
+            .lines()
+            .filter(|line| line.starts_with("a service may refuse"));
+        let notes: Vec<&str> = notes.collect();
+        assert_eq!(notes.len(), rules.len(), "{flags}: {err}");
+        for (note, rule) in notes.iter().zip(rules) {
+            let end = format!("(auth/registration-token/{rule})");
+            assert!(note.ends_with(&end), "{note}");
+        }
+    }
+    let (code, _) = here.run(0, "token --qr");
+    here.write("code.txt", code);
+    let (out, _) = here.run(1, "check code.txt --as token");
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        out.contains("judge the text of a QR code with --as qr"),
+        "{out}"
+    );
+}

@@ -35,6 +35,8 @@ enum ReadError {
     TooLong(usize),
     #[error("not valid UTF-8 at byte {}", .0.valid_up_to())]
     Utf8(#[from] std::str::Utf8Error),
+    #[error("an address in place of a token: judge the text of a QR code with --as qr")]
+    Address,
     #[error("not an address: `://` is missing")]
     NoAddress,
     #[error("{}, expected three joined by dots", conformant_base::text::count(*.0, "part"))]
@@ -96,6 +98,10 @@ impl DocumentJudge<'_> {
     /// Decodes a registration token.
     pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgment {
         match text(bytes) {
+            Ok(text) if text.contains("://") => {
+                let why = ReadError::Address.to_string();
+                self.unreadable(self.token_kind(), line, &why)
+            }
             Ok(text) => self.compact(line, text),
             Err(why) => self.unreadable(self.token_kind(), line, &why.to_string()),
         }

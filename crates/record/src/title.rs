@@ -689,11 +689,7 @@ mod tests {
             (
                 "chat/create-user/role-default",
                 ["create-user", "/role_sid", "initial"],
-                [
-                    "\"RL{a}\"",
-                    "\"RL{b}\"",
-                    "/role_sid of a new user: {both}",
-                ],
+                ["\"RL{a}\"", "\"RL{b}\"", "/role_sid of a new user: {both}"],
                 "create-user: `role_sid` of a new user is not the expected \"RL…\", but another RL…",
             ),
             (

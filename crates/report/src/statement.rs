@@ -166,9 +166,8 @@ impl Tests {
                 .collect::<BTreeSet<_>>()
         };
         let rules = &all(self) | &all(found);
-        let is_withdrawn = |rule: &String| {
-            self.verdict(rule) == WITHDRAWN && found.passed.contains(rule)
-        };
+        let is_withdrawn =
+            |rule: &String| self.verdict(rule) == WITHDRAWN && found.passed.contains(rule);
         rules
             .into_iter()
             .filter(|rule| self.verdict(rule) != found.verdict(rule) && !is_withdrawn(rule))
