@@ -371,3 +371,37 @@ fn hook_commands_are_found_beside_the_configuration() {
         "{out}"
     );
 }
+
+/// A report names the variables of the reference's public credentials. Setting them leaves its other settings as they are.
+#[test]
+fn the_public_credentials_of_the_reference_as_variables_change_nothing() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let judged = |variables: &[(&str, &str)], filter: &str| {
+        let options = served.options();
+        let line = format!("run {options} --prove off --filter {filter} --report json=run.json");
+        let mut command = folder.command(&line);
+        let (code, out, err) = ended(command.envs(variables.iter().copied()));
+        assert_eq!(code, 0, "{out}{err}");
+        let record: serde_json::Value = folder.json("run.json");
+        record["summary"]["rules"].clone()
+    };
+    for (filter, variables) in [
+        (
+            "auth/approval-requests/own-callback-url",
+            &[(
+                "CONFORMANT_AUTH_API_KEY",
+                "reference-production-api-key-0001",
+            )][..],
+        ),
+        (
+            "flow/accounts/*",
+            &[
+                ("CONFORMANT_FLOW_USERNAME", "reference-api-key"),
+                ("CONFORMANT_FLOW_PASSWORD", "reference-api-secret"),
+            ],
+        ),
+    ] {
+        assert_eq!(judged(variables, filter), judged(&[], filter), "{filter}");
+    }
+}

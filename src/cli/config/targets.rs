@@ -30,6 +30,16 @@ impl ConfiguredText {
     }
 }
 
+/// Whether each given member of a group is the known one.
+fn is_part((known, given): (&Value, &Value)) -> bool {
+    let (Some(known), Some(given)) = (known.as_object(), given.as_object()) else {
+        return known == given;
+    };
+    given
+        .iter()
+        .all(|(name, value)| known.get(name) == Some(value))
+}
+
 impl Reader {
     pub(super) fn target(&mut self, name: &str, entry: TargetEntry) -> Target {
         let at = |key: &str| format!("targets.{name}.{key}");
@@ -115,11 +125,14 @@ impl Reader {
         let password = self.configured_text(name, "password", entry.password.as_deref(), true);
         match (username, password) {
             (Some(username), Some(password)) => {
-                target.basic = Some((username.value, password.value));
+                let given = Some((username.value, password.value));
                 shell.basic = Some((username.text, password.text));
                 // The reference's account is useless for other targets.
-                target.account = None;
-                shell.account = None;
+                if !self.is_reference || given != target.basic {
+                    target.account = None;
+                    shell.account = None;
+                }
+                target.basic = given;
             }
             (Some(_), None) if entry.password.is_none() => {
                 let service = name.to_owned();
@@ -246,7 +259,14 @@ impl Reader {
                     word.map(|word| json!(setting.stands_for.get(&word).unwrap_or(&word)))
                 }
             };
-            if let Some(value) = value {
+            // The variables that a report names are those of the reference, whose other settings stay.
+            let is_known = self.is_reference
+                && target
+                    .values
+                    .get(*key)
+                    .zip(value.as_ref())
+                    .is_some_and(is_part);
+            if let Some(value) = value.filter(|_| !is_known) {
                 let others = target.pool.iter().filter(|_| setting.exclusive.is_some());
                 let numbers = others.map(String::as_str);
                 for number in value.as_str().into_iter().chain(numbers) {
