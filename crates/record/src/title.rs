@@ -276,6 +276,9 @@ fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
         .strip_suffix(" among them")
         .zip(due.strip_suffix(" among them"))
     {
+        if let ("nothing", Some(field)) = (actual, place.strip_suffix(" of the callback")) {
+            return format!("no callback came with {field} {item}");
+        }
         let are_alike = shown.contains('…') && shown.split(", ").all(|one| one == due);
         let others = match shown.split(", ").count() {
             1 if are_alike => "another one".to_owned(),
@@ -701,6 +704,16 @@ mod tests {
                     "/requests/*/json/events/*/event: {both} (waited 30s)",
                 ],
                 "registration: `events[].event` of the callback lacks \"a\", has \"b\" (waited 30s)",
+            ),
+            (
+                "auth/registration/completed-webhook",
+                ["", "", "story"],
+                [
+                    "\"a\" among them",
+                    "nothing",
+                    "/requests/*/json/events/*/event: {both} (waited 30s)",
+                ],
+                "registration: no callback came with `events[].event` \"a\" (waited 30s)",
             ),
             (
                 "auth/approvals/no-empty-details",
