@@ -174,8 +174,11 @@ impl Selftest<'_> {
         trials
     }
 
+    /// Whether a filter selects `fault ID`, with or without the first word.
     fn is_wanted(&self, id: &str) -> bool {
-        self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id))
+        let name = id.split_once(' ').map_or(id, |(_, name)| name);
+        let selects = |filter: &String| glob(filter, id) || glob(filter, name);
+        self.filters.is_empty() || self.filters.iter().any(selects)
     }
 
     /// Whether a scenario contains the place of a generated fault. Rules without one are dead unless another fault
