@@ -66,6 +66,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     let waivers = claims.waivers(args.waivers.as_deref())?;
     let rulebook = load(&args.specs)?;
     claims.check_names(&rulebook)?;
+    super::baseline::check_ids(&rulebook, &waivers)?;
     let (mut record, has_infrastructure_error, notes) = match evidence(&args.run)? {
         Some(mut evidence) => {
             let mut evaluated = evidence_file::evaluate(&mut evidence, &rulebook);

@@ -101,6 +101,7 @@ fn differences(
         Some(path) => read_waivers(path)?,
         None => Vec::new(),
     };
+    super::baseline::check_ids(rulebook, &waivers)?;
     let day = day_of(evidence.head.begun.as_deref());
     let evaluated = evidence_file::evaluate(evidence, rulebook);
     if let Some(origin) = evaluated.elsewhere {
