@@ -56,7 +56,9 @@ impl Wait<'_> {
     pub(super) fn collect(&self, step: &Await) -> Result<(Value, Vec<Parsed>), Stop> {
         let session = self.session;
         let name = self.callbacks.name_of(&step.r#await);
-        let within = session.callback_max(time(step.within.as_deref(), WITHIN_DEFAULT)?);
+        let rules: Vec<&str> = step.expect.iter().map(|e| e.rule.as_str()).collect();
+        let declared = time(step.within.as_deref(), WITHIN_DEFAULT)?;
+        let within = session.callback_max(declared, &rules);
         let quiet = time(step.quiet.as_deref(), Duration::ZERO)?;
         let wanted = step.count.unwrap_or(1);
         let (mut waited, mut received, mut last) = (Duration::ZERO, 0, Duration::ZERO);
@@ -96,7 +98,7 @@ impl Wait<'_> {
             )));
         }
         if received < wanted && !self.holds_now(&name) {
-            session.callback_missing();
+            session.callback_missing(&rules);
             // An unreachable service cannot call; which says nothing about its callbacks.
             if let Some(fault) = session.reachability_fault(self.service) {
                 let why = format!("no callback within {within:?}, and {fault}");

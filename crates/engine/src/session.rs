@@ -144,8 +144,8 @@ pub trait Session {
     /// The receiver of callbacks.
     fn callbacks(&self) -> Option<&Callbacks>;
 
-    /// How long to wait for a callback where the scenario states `declared`.
-    fn callback_max(&self, declared: Duration) -> Duration {
+    /// How long to wait for a callback that these rules demand, where the scenario states `declared`.
+    fn callback_max(&self, declared: Duration, _rules: &[&str]) -> Duration {
         declared
     }
 
@@ -167,8 +167,8 @@ pub trait Session {
         false
     }
 
-    /// Records that an expected callback did not come.
-    fn callback_missing(&self) {}
+    /// Records that a callback that these rules demand did not come.
+    fn callback_missing(&self, _rules: &[&str]) {}
 
     /// This attempt checks whether a callback is missing again: shortens the wait for it, because the attempt before waited for
     /// the whole time.

@@ -54,7 +54,7 @@ impl Runner<'_> {
     /// read. The last collection replaces the earlier ones.
     fn collect_late_events(&mut self, name: &str, mut result: Value) -> Value {
         const EVERY: Duration = Duration::from_secs(1);
-        let within = self.session.callback_max(Duration::from_secs(10));
+        let within = self.session.callback_max(Duration::from_secs(10), &[]);
         let is_hook = |event: &Event| matches!(event, Event::Hook(_));
         let Some(at) = self.evidence.events.iter().rposition(is_hook) else {
             return result;

@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use crate::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Cause, Request, Response};
+use conformant_base::parallel::lock;
 use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
 use conformant_record::{Part, Spent};
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
@@ -33,6 +34,9 @@ const UNAUTHORIZED: u16 = 401;
 const SILENCE_TIMES: u32 = 5;
 /// The minimum time to wait for a callback that was missing before.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
+
+/// Waits without a callback after which further ones for the same rules are short: these rules are broken.
+const KNOWN_AFTER: u32 = 2;
 
 /// Whether a request may change something.
 fn is_change(request: &Request) -> bool {
@@ -235,8 +239,12 @@ impl Session for LiveScenario<'_> {
         Some(&self.callbacks)
     }
 
-    fn callback_max(&self, _declared: Duration) -> Duration {
+    fn callback_max(&self, _declared: Duration, rules: &[&str]) -> Duration {
         let whole = self.live.settings.callback_max;
+        if self.is_known_missing(rules) {
+            let seen = Duration::from_millis(self.callback_ms_seen().unwrap_or_default());
+            return whole.min((seen * SILENCE_TIMES).max(CONFIRMED_AFTER));
+        }
         match self.confirms_missing_callback.get() {
             true => self.silence(whole, CONFIRMED_AFTER),
             false => whole,
@@ -249,11 +257,10 @@ impl Session for LiveScenario<'_> {
 
     /// A silence is observed for a multiple of the longest delay so far.
     fn silence(&self, declared: Duration, least: Duration) -> Duration {
-        let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
-        if seen == NO_CALLBACK_YET {
-            return declared;
+        match self.callback_ms_seen() {
+            None => declared,
+            Some(seen) => declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(least)),
         }
-        declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(least))
     }
 
     fn callback_took(&self, time: Duration) {
@@ -273,8 +280,12 @@ impl Session for LiveScenario<'_> {
         self.address_set.get()
     }
 
-    fn callback_missing(&self) {
+    fn callback_missing(&self, rules: &[&str]) {
         self.callback_missed.set(true);
+        let mut missing = lock(&self.live.missing_callbacks);
+        for rule in rules {
+            *missing.entry((*rule).to_owned()).or_default() += 1;
+        }
     }
 
     fn has_missed_callback(&self) -> bool {
@@ -383,6 +394,24 @@ impl Session for LiveScenario<'_> {
 }
 
 impl LiveScenario<'_> {
+    /// The longest delay of a callback so far, in milliseconds.
+    fn callback_ms_seen(&self) -> Option<u64> {
+        let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
+        (seen != NO_CALLBACK_YET).then_some(seen)
+    }
+
+    /// Whether callbacks that each of these rules demands did not come in whole waits before. A shorter wait for another one
+    /// can then break no further rule.
+    fn is_known_missing(&self, rules: &[&str]) -> bool {
+        let missing = lock(&self.live.missing_callbacks);
+        let is_known = |rule: &&str| {
+            missing
+                .get(*rule)
+                .is_some_and(|count| *count >= KNOWN_AFTER)
+        };
+        !rules.is_empty() && rules.iter().all(is_known)
+    }
+
     /// Sends a request and notes whether the service answers.
     fn noted(
         &self,

@@ -86,6 +86,8 @@ pub struct Live {
     pub(super) began: OnceLock<(ClockOffset, Instant)>,
     /// The longest delay of a callback so far, or [`NO_CALLBACK_YET`].
     pub(super) callback_ms_max: AtomicU64,
+    /// How often a callback that a rule demands did not come, by rule.
+    pub(super) missing_callbacks: Mutex<BTreeMap<String, u32>>,
     /// Identifies this run in leases.
     pub(super) owner: String,
     pub(super) leased: Mutex<Leased>,
@@ -207,6 +209,7 @@ impl Live {
             clock_queried: Once::new(),
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(NO_CALLBACK_YET),
+            missing_callbacks: Mutex::default(),
             owner: conformant_base::ids::uuid(rand::random()),
             leased: Mutex::default(),
             lease_reported: Once::new(),

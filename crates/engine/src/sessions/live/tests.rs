@@ -336,6 +336,29 @@ fn a_change_that_overlaps_another_one_is_known_and_the_next_ones_wait() {
     serving.join().unwrap();
 }
 
+#[test]
+fn only_callbacks_of_broken_rules_are_waited_for_briefly() {
+    let live = live("auth");
+    let all = plan::all(conformant_judge::load::shared());
+    let max = |rules: &[&str]| {
+        let session = live.open(&all[0]).unwrap();
+        session.callback_max(Duration::ZERO, rules).as_secs()
+    };
+    let miss = |rules: &[&str]| live.open(&all[0]).unwrap().callback_missing(rules);
+    miss(&["auth/a"]);
+    assert_eq!(max(&["auth/a"]), 30, "one wait may be an accident");
+    miss(&["auth/a"]);
+    assert_eq!(max(&["auth/a"]), 5);
+    for others in [&["auth/a", "auth/b"][..], &["auth/b"], &[]] {
+        assert_eq!(max(others), 30, "{others:?} may break another rule");
+    }
+    let session = live.open(&all[0]).unwrap();
+    session.callback_took(Duration::from_secs(2));
+    assert_eq!(max(&["auth/a"]), 10, "others are that slow");
+    session.callback_took(Duration::from_secs(20));
+    assert_eq!(max(&["auth/a"]), 30);
+}
+
 fn live(service: &str) -> Live {
     live_at("http://127.0.0.1:9", service)
 }
