@@ -101,7 +101,8 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         save(folder, &explored.found, &command, &redactor)?;
     }
     let (exit, verdict) = concluded(&explored, is_live, signals.exit());
-    let next = next_step(&explored).unwrap_or_default();
+    let specs = args.on.specs.specs.as_deref();
+    let next = next_step(&explored, specs).unwrap_or_default();
     print(&redactor.redact(&text::escape(&format!(
         "{verdict} · target: {target}\n{next}"
     ))));
@@ -233,9 +234,15 @@ fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> (Ex
 }
 
 /// The next command, if something was found.
-fn next_step(explored: &Explored) -> Option<String> {
+fn next_step(explored: &Explored, specs: Option<&Path>) -> Option<String> {
     let first = explored.found.first()?;
-    Some(format!("next: conformant explain {}\n", first.finding.rule))
+    let specs = specs.map(|folder| folder.display().to_string());
+    let specs = specs.map(|folder| format!(" --specs {}", text::shell_quoted(&folder)));
+    Some(format!(
+        "next: conformant explain {}{}\n",
+        first.finding.rule,
+        specs.unwrap_or_default()
+    ))
 }
 
 /// Parses `60s`, or a number of sequences.

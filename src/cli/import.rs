@@ -45,7 +45,7 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
     ));
     note(&format!(
         "next: conformant run --specs {} --target {}=URL",
-        folder.display(),
+        text::shell_quoted(&folder.display().to_string()),
         made.service
     ));
     Ok(Exit::Conformant)

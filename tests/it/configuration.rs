@@ -22,6 +22,10 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
             "targets.flow.from: invalid phone number `12025550100`: expected E.164, such as `+12025550100` (in quotes) (conformant.yaml:1)",
         ),
         (
+            "targets: { flow: { url: 'http://127.0.0.1:9', to: [abc] } }",
+            "targets.flow.to: invalid phone number `abc`: expected E.164, such as `+12025550123` (in quotes) (conformant.yaml:1)",
+        ),
+        (
             "targets: { flow: { url: 'http://127.0.0.1:9', flow_sid: abc } }",
             "targets.flow.flow_sid: invalid value `abc`: FlowSid must match ^FW[0-9a-fA-F]{32}$; `conformant explain targets.flow.flow_sid` describes it",
         ),

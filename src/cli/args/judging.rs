@@ -306,7 +306,7 @@ pub struct ProxyArgs {
     #[arg(long = "for", value_name = "DURATION")]
     pub time: Option<String>,
     /// Exit after N requests.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::at_least_one::<usize>)]
     pub max_exchanges: Option<usize>,
     /// Judge the requests of clients, the responses of services, or both.
     #[arg(long, value_enum, value_name = "SIDE", default_value_t)]

@@ -235,7 +235,7 @@ pub(super) struct LimitsEntry {
     pub(super) connect: Option<Quantity>,
     /// Time limit for one exchange, default 10s.
     pub(super) timeout: Option<Quantity>,
-    /// Time limit for a callback, default 30s.
+    /// Time limit for a callback, default 30s. Where a rule was broken twice because none came, further waits for it are shorter.
     pub(super) callback: Option<Quantity>,
     /// Largest body that is read, default 8MiB.
     pub(super) body: Option<Quantity>,

@@ -277,15 +277,14 @@ impl Reader {
         }
     }
 
-    /// Reports a phone number that is not in E.164, where the setting has one as its example.
+    /// Reports what is no phone number in E.164, where the setting has one as its example.
     fn check_number(&mut self, at: &str, setting: &Setting, value: &str) {
         let example = setting.example.as_deref().unwrap_or_default();
         let example = example.trim_matches('"');
-        let is_number = |text: &str| {
-            text.bytes().any(|b| b.is_ascii_digit())
-                && text
-                    .chars()
-                    .all(|c| c.is_ascii_digit() || " +-().".contains(c))
+        // An address of another kind, such as `client:bob`, and a SID.
+        let is_other = |text: &str| {
+            let is_sid = text.len() == 34 && text.starts_with(|c: char| c.is_ascii_uppercase());
+            is_sid || text.contains(':')
         };
         let is_e164 = |text: &str| {
             let digits = text.strip_prefix('+').unwrap_or_default();
@@ -293,7 +292,7 @@ impl Reader {
                 && !digits.starts_with('0')
                 && digits.bytes().all(|b| b.is_ascii_digit())
         };
-        if is_e164(example) && is_number(value) && !is_e164(value) {
+        if is_e164(example) && !is_other(value) && !is_e164(value) {
             let error = ConfigError::Number {
                 at: at.to_owned(),
                 value: value.to_owned(),

@@ -13,6 +13,7 @@ use crate::since;
 use crate::tally::{self, State};
 use crate::texts::escaped;
 use crate::view;
+use conformant_base::text;
 use conformant_record::{PayloadOrigin, RunRecord, waivers};
 
 /// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
@@ -148,6 +149,7 @@ fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         return out;
     }
     if let Some(path) = look.record_path.as_ref().filter(|_| is_run(record)) {
+        let path = text::shell_quoted(path);
         let line = match cards.len() {
             1 => format!("the requests of defect 1 as a script: conformant reproduce {path} 1"),
             _ => format!("the requests of defect N as a script: conformant reproduce {path} N"),
@@ -356,6 +358,19 @@ mod tests {
     fn render(record: &RunRecord, look: &Look) -> String {
         let summary = summarize(record, look);
         summary.body + &summary.last_lines
+    }
+
+    #[test]
+    fn a_path_with_a_space_is_quoted_in_the_command() {
+        let look = Look {
+            record_path: Some("a b/run.json".to_owned()),
+            ..Look::default()
+        };
+        let text = render(&sample(), &look);
+        assert!(
+            text.contains("conformant reproduce 'a b/run.json' N"),
+            "{text}"
+        );
     }
 
     #[test]
