@@ -10,12 +10,14 @@ use conformant_engine::sessions::{Offline, hooks_of_reference};
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, findings_of};
 use conformant_fixtures::export::{
-    About, ChainFormat, Decision, ExportError, Failed, ScenarioFile, Scope, chain, scenario_script,
+    About, ChainFormat, Decision, ExportError, Failed, ScenarioFile, Scope, TARGETS, chain,
+    scenario_script,
 };
 use conformant_record::{Finding, REFERENCE, RunRecord, title, with_types, without_names};
 use conformant_report::findings_of_defect;
 use conformant_rulebook::Rulebook;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -76,6 +78,9 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let args = &with_files_of_run(args, &record);
     let mut findings = selected(&record, &args.finding)?;
     let mut seen = BTreeSet::new();
+    let first = findings.first().map(title).unwrap_or_default();
+    // Those that show the same as the title of the defect come first.
+    findings.sort_by_key(|finding| title(finding) != first);
     findings.retain(|finding| seen.insert(finding.scenario.clone()));
     let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
     let rulebook = load_with(&args.on.specs, &folder)?;
@@ -90,7 +95,16 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let mut inexpressible = None;
     for finding in findings.iter().take(TRIED_MAX) {
         match written.of(finding, args.format) {
-            Ok(chain) => return Ok(chain.print()),
+            Ok(chain) => {
+                let shown = title(finding);
+                if shown != first {
+                    note(&format!(
+                        "another finding of the same rule, because requests cannot express the first one: {}",
+                        text::escape_line(&shown)
+                    ));
+                }
+                return Ok(chain.print());
+            }
             Err(Unwritten::Inexpressible(error)) => {
                 inexpressible.get_or_insert((finding, error));
             }
@@ -108,7 +122,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let found = written.chain(finding)?;
     Err(Failure::Usage(format!(
         "failed to {error}; a scenario can:\n{}",
-        written.again(&found, finding)
+        written.again(&found, finding, &written.run_command())
     )))
 }
 
@@ -184,7 +198,7 @@ impl<'a> Written<'a> {
     }
 
     /// The commands that judge the chain as a scenario, one a line.
-    fn again(&self, found: &Chain<'_>, finding: &Finding) -> String {
+    fn again(&self, found: &Chain<'_>, finding: &Finding, run: &str) -> String {
         const FOLDER: &str = "reproduced";
         let (file, _) = found.file(self.rulebook, finding);
         let args = self.args;
@@ -209,7 +223,7 @@ impl<'a> Written<'a> {
             "  mkdir -p {folder} && conformant reproduce {} {}{given} --format scenario >{path}\n  {} --scenarios {FOLDER} --filter '*/reproduced/*'",
             quoted(&args.run),
             text::shell_quoted(&args.finding),
-            self.run_command()
+            run
         )
     }
 
@@ -218,6 +232,15 @@ impl<'a> Written<'a> {
         let words = self.run_words();
         let words: Vec<_> = words.iter().map(|word| text::shell_quoted(word)).collect();
         words.join(" ")
+    }
+
+    /// The flags of that command apart from those that a script states itself: target and hooks.
+    fn flags_of_script(&self) -> Vec<String> {
+        let stated = ["--target", "--hooks", "--reference"];
+        let words = self.run_words();
+        let flags = conformant_report::flags(&words).into_iter();
+        let flags = flags.filter(|(flag, _)| !stated.contains(flag));
+        flags.flat_map(|(_, words)| words.to_vec()).collect()
     }
 
     /// Its words.
@@ -256,12 +279,7 @@ impl<'a> Written<'a> {
         let found = self.chain(finding)?;
         let (path, text) = found.file(self.rulebook, finding);
         let about = format!("{}; conformant runs them as a scenario", steps_of(&found));
-        // A script states the target and the hooks itself.
-        let stated = ["--target", "--hooks", "--reference"];
-        let words = self.run_words();
-        let flags = conformant_report::flags(&words).into_iter();
-        let flags = flags.filter(|(flag, _)| !stated.contains(flag));
-        let flags: Vec<String> = flags.flat_map(|(_, words)| words.to_vec()).collect();
+        let flags = self.flags_of_script();
         let file = ScenarioFile {
             path: &path,
             text: &text,
@@ -315,7 +333,11 @@ impl<'a> Written<'a> {
             false => config.settings.targets,
         };
         let comment = comment(rulebook, finding);
-        let again = self.again(&found, finding);
+        let flags = self.flags_of_script();
+        let flags = flags.iter().map(|word| text::shell_quoted(word));
+        let run = [Cow::Borrowed("conformant run"), Cow::Borrowed(TARGETS)];
+        let run: Vec<_> = run.into_iter().chain(flags).collect();
+        let again = self.again(&found, finding, &run.join(" "));
         let planned = Planned {
             service: found.service,
             scenario: found.scenario,
@@ -419,7 +441,6 @@ fn decision(rulebook: &Rulebook, finding: &Finding) -> Decision {
         (_, Some(due)) if is_of_response && is_same_each_time => Decision::Value { pointer, due },
         _ => Decision::Rule {
             id: finding.rule.clone(),
-            is_refusable: finding.kind == "bound",
         },
     }
 }

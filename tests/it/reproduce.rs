@@ -151,6 +151,11 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
             "chat/retry-count-unbounded",
             "chat/create-webhook/configuration-retry-count-over-max",
         ),
+        // A role of another service may be refused, and a fixed target does so.
+        (
+            "chat/user-foreign-role",
+            "chat/create-user/role-sid-elsewhere",
+        ),
         (
             "chat/channel-type-private-refused",
             "chat/create-channel/type=private",
