@@ -57,6 +57,9 @@ struct State {
     waiting: Option<(String, u64)>,
 }
 
+/// Seconds after which a run that cannot estimate its time left names its limit.
+const UNESTIMATED_FROM: u64 = 20;
+
 impl State {
     /// `3 failing · at least 2 rules broken · about 40 s left · chat: 429, waiting 1 s · longest running: chat/x (33 s)`.
     fn words(&self) -> String {
@@ -86,6 +89,10 @@ impl State {
             if let Some(limit) = self.limit.filter(|limit| self.seconds + seconds > *limit) {
                 parts.push(format!("limits.run ends it at {}", duration(limit)));
             }
+        } else if let Some(limit) = self.limit.filter(|_| self.seconds >= UNESTIMATED_FROM) {
+            // Without an estimate the limit is what is known.
+            let left = duration(limit.saturating_sub(self.seconds));
+            parts.push(format!("at most {left} left (limits.run)"));
         }
         // Before the scenario, because a narrow terminal truncates the line.
         if let Some((why, _)) = &self.waiting {
@@ -418,16 +425,19 @@ mod tests {
 
     #[test]
     fn a_run_that_will_reach_its_time_limit_announces_it() {
-        let words = |limit| {
+        let after = |done, limit| {
             let state = State {
                 scenarios: 1354,
-                done: 143,
+                done,
                 seconds: 124,
                 limit,
                 ..State::default()
             };
             state.words()
         };
+        let words = |limit| after(143, limit);
+        assert_eq!(after(39, Some(600)), "at most 8 min left (limits.run)");
+        assert_eq!(after(39, None), "");
         assert_eq!(
             words(Some(600)),
             "about 18 min left · limits.run ends it at 10 min"

@@ -75,7 +75,9 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
     // A long address is on a line of its own.
     let is_wide = line.chars().count() > look.width;
     let line = match line.split_once(" · target: ").filter(|_| is_wide) {
-        Some((verdict, target)) => format!("{verdict}\ntarget: {target}"),
+        Some((verdict, target)) => {
+            format!("{}target: {target}", wrapped(verdict, "", 4, look.width))
+        }
         None => line,
     };
     format!("{}\n", paint.on(&line, look))
