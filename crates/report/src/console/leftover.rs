@@ -153,7 +153,7 @@ fn stopped_by(defects: &[usize]) -> Option<String> {
     let of = match defects.len() {
         0 => return None,
         1 => format!("defect {named}"),
-        ..=NAMED_MAX => format!("defects {named}"),
+        2..=NAMED_MAX => format!("defects {named}"),
         _ => format!("defects {named}, …"),
     };
     let them = if defects.len() == 1 { "it" } else { "these" };
