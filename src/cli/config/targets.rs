@@ -277,7 +277,7 @@ impl Reader {
         }
     }
 
-    /// Reports what is no phone number in E.164, where the setting has one as its example.
+    /// Reports a text that is not a phone number in E.164, where the setting has one as its example.
     fn check_number(&mut self, at: &str, setting: &Setting, value: &str) {
         let example = setting.example.as_deref().unwrap_or_default();
         let example = example.trim_matches('"');
