@@ -114,6 +114,12 @@ impl VoidService {
         Self::new(service, why)
     }
 
+    /// A service that rejected every request that writes: credentials that may only read are not a finding.
+    pub fn read_only(service: &str) -> Self {
+        let why = format!("{service} rejects every request that writes with 401 or 403");
+        Self::new(service, why)
+    }
+
     /// A service that served no request: its rate limit or its gateway answered.
     pub fn unserved(service: &str, status: u16) -> Self {
         let why = format!("{service} answers every request with status {status}");

@@ -128,6 +128,8 @@ pub struct RunEnd {
     pub has_infrastructure_error: bool,
     /// The services that answer only 401 and 403. The first one aborted the run.
     pub denied_by: Vec<String>,
+    /// The services that accept the credentials for reads, and reject each request that writes.
+    pub read_only: Vec<String>,
     /// The service that rejected the credentials of the second account.
     pub rejected_account: Option<String>,
     /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
@@ -162,7 +164,13 @@ impl RunEnd {
         let elsewhere = elsewhere.map(|(name, why)| VoidService::elsewhere(name, why));
         let unserved = self.unserved.iter();
         let unserved = unserved.map(|(name, status)| VoidService::unserved(name, *status));
-        denied.chain(elsewhere).chain(unserved).collect()
+        let read_only = self.read_only.iter();
+        let read_only = read_only.map(|name| VoidService::read_only(name));
+        denied
+            .chain(elsewhere)
+            .chain(unserved)
+            .chain(read_only)
+            .collect()
     }
 }
 

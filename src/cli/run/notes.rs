@@ -3,6 +3,7 @@
 use super::{Config, Run, RunConclusion};
 use crate::cli::{config, earlier, note};
 use conformant_base::text;
+use conformant_engine::sessions::EXPIRED;
 use conformant_engine::{Hook, HookTransport, RunEnd, Target};
 use conformant_record::RunRecord;
 use conformant_report::FailedHook;
@@ -47,7 +48,18 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
         };
         errors.push(denied(service, settings.targets.get(service)) + end);
     }
-    if let Some(service) = &ended.rejected_account {
+    for service in &ended.read_only {
+        errors.push(format!(
+            "{service} accepts the configured credentials for reads, and answers 401 or 403 to every request that writes: give \
+             targets.{service} credentials that may write (`explore --only-safe` reads only)"
+        ));
+    }
+    let has_expired = |service: &String| {
+        let gone = ended.gone.as_ref();
+        gone.is_some_and(|(gone, why)| gone == service && why == EXPIRED)
+    };
+    let rejected = ended.rejected_account.as_ref();
+    if let Some(service) = rejected.filter(|service| !has_expired(service)) {
         errors.push(format!(
             "{service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
         ));
@@ -87,8 +99,12 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
     let cut = record.ended_early.as_ref();
     errors.extend(cut.filter(|_| ended.time_limit.is_some()).cloned());
     if let Some((service, why)) = &ended.gone {
+        let what = match why == EXPIRED {
+            true => format!("{service} rejects the configured credentials, which ended the run"),
+            false => format!("{service} stopped answering, which ended the run"),
+        };
         errors.push(format!(
-            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+            "{what}: {why}; what was not judged before is inconclusive"
         ));
     }
     errors

@@ -6,7 +6,7 @@ mod offline;
 mod replay;
 
 pub use hooks::{ask, hooks_of_reference};
-pub use live::{Live, LiveError, LiveOptions};
+pub use live::{EXPIRED, Live, LiveError, LiveOptions};
 pub use offline::{Mutate, Network, ORIGIN, Offline};
 pub use replay::{KnownOutcomes, Replay, ReplayLog};
 

@@ -40,6 +40,8 @@ pub(super) enum Closed {
 pub(super) enum ProbeResult {
     /// Nothing that shows wrong credentials or a wrong address, also if no probe could be sent.
     NothingWrong,
+    /// It accepts the configured credentials, and rejects requests without any.
+    Admitted,
     /// It rejects the configured credentials.
     Denied,
     /// An answer of another server or path.
@@ -71,6 +73,9 @@ struct Answers {
     serving: Serving,
     /// What the probe found, once it was sent.
     probed: Option<ProbeResult>,
+    /// Requests that write: rejections, by kind of request, and whether there was any other answer.
+    denied_writes: BTreeMap<String, usize>,
+    is_written: bool,
     /// Whether rejections have closed it. Answers to requests that were on their way do not open it again.
     is_closed: bool,
 }
@@ -84,7 +89,13 @@ impl Answers {
         let is_elsewhere = self.has_only_foreign_answers()
             && self.elsewhere >= ELSEWHERE_TO_CLOSE
             && self.elsewhere_operations.len() >= ELSEWHERE_OPERATIONS_TO_CLOSE;
-        let is_certain = self.denied >= most || self.probed == Some(ProbeResult::Denied);
+        let is_certain = match self.probed {
+            Some(ProbeResult::Denied) => true,
+            Some(ProbeResult::Admitted) => false,
+            Some(ProbeResult::NothingWrong | ProbeResult::Elsewhere(_)) | None => {
+                self.denied >= most
+            }
+        };
         match (self.has_only_rejections() && is_certain, is_elsewhere) {
             (true, _) => Some(Closed::Denied),
             (false, true) => Some(Closed::Elsewhere),
@@ -110,6 +121,17 @@ impl Answers {
 
     fn has_only_rejections(&self) -> bool {
         self.is_closed || self.denied > 0 && !self.is_admitted
+    }
+
+    /// Whether it rejected each request that writes.
+    fn rejects_writes(&self) -> bool {
+        !self.is_written && !self.denied_writes.is_empty()
+    }
+
+    /// Whether it did so often enough, for requests of several kinds.
+    fn seems_read_only(&self) -> bool {
+        let denied: usize = self.denied_writes.values().sum();
+        self.rejects_writes() && self.denied_writes.len() > 1 && denied >= DENIALS_TO_CLOSE
     }
 
     /// The status with which it serves no request.
@@ -174,6 +196,35 @@ impl Admission {
         answers.serves_nothing().is_some()
     }
 
+    /// Records an answer to a request that writes, with the configured credentials. `shape` is its kind.
+    pub(super) fn note_write(&self, service: &str, shape: String, status: u16) {
+        let mut services = lock(&self.services);
+        let answers = services.entry(service.to_owned()).or_default();
+        match status {
+            401 | 403 => *answers.denied_writes.entry(shape).or_default() += 1,
+            429 | 502..=504 => {}
+            _ => answers.is_written = true,
+        }
+    }
+
+    /// Whether credentials may only read: the probe, which reads, is accepted, and each of several requests that write is
+    /// rejected.
+    pub(super) fn is_read_only(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> bool {
+        let seems = lock(&self.services)
+            .get(service)
+            .is_some_and(Answers::seems_read_only);
+        seems && self.probed(service, probe) == Some(ProbeResult::Admitted)
+    }
+
+    /// The services whose credentials may only read.
+    pub(super) fn read_only(&self) -> Vec<String> {
+        let services = lock(&self.services);
+        let read_only = services.iter().filter(|(_, answers)| {
+            answers.seems_read_only() && answers.probed == Some(ProbeResult::Admitted)
+        });
+        read_only.map(|(service, _)| service.clone()).collect()
+    }
+
     /// Whether a service has served no request yet.
     pub(super) fn is_unserved(&self, service: &str) -> bool {
         let services = lock(&self.services);
@@ -210,6 +261,7 @@ impl Admission {
             answers.has_only_rejections()
                 || answers.has_only_foreign_answers()
                 || answers.serves_nothing().is_some()
+                || answers.rejects_writes()
         })
     }
 
@@ -258,8 +310,19 @@ impl Admission {
             .has_only_foreign_answers();
         match found {
             ProbeResult::Elsewhere(answer) if is_elsewhere => Some(answer),
-            ProbeResult::Elsewhere(_) | ProbeResult::NothingWrong | ProbeResult::Denied => None,
+            ProbeResult::Elsewhere(_)
+            | ProbeResult::NothingWrong
+            | ProbeResult::Admitted
+            | ProbeResult::Denied => None,
         }
+    }
+
+    /// Whether a service that rejected so many requests rejects the credentials: its probe may show that it accepts them.
+    pub(super) fn is_denied(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> bool {
+        self.probed(service, probe);
+        let services = lock(&self.services);
+        let closed = services.get(service).and_then(Answers::closed);
+        closed == Some(Closed::Denied)
     }
 
     /// What the probe of a service found. It is sent once, or once more by each scenario that asks meanwhile; the first
@@ -268,13 +331,12 @@ impl Admission {
         let known = lock(&self.services).get(service)?.probed.clone();
         let found = known.unwrap_or_else(probe);
         let mut services = lock(&self.services);
-        Some(
-            services
-                .get_mut(service)?
-                .probed
-                .get_or_insert(found)
-                .clone(),
-        )
+        let answers = services.get_mut(service)?;
+        let found = answers.probed.get_or_insert(found).clone();
+        if found == ProbeResult::Admitted {
+            (answers.is_admitted, answers.is_closed) = (true, false);
+        }
+        Some(found)
     }
 }
 
@@ -299,6 +361,7 @@ mod tests {
             admission.denied_by(|_| true, |_| found.clone())
         };
         assert!(by_probe(ProbeResult::NothingWrong, false).is_empty());
+        assert!(by_probe(ProbeResult::Admitted, false).is_empty());
         assert_eq!(by_probe(ProbeResult::Denied, false), ["chat"]);
         assert!(by_probe(ProbeResult::Denied, true).is_empty());
     }
@@ -338,6 +401,48 @@ mod tests {
             closed_after(&[[("a", 404)].as_slice(), &of_two].concat()),
             None
         );
+    }
+
+    /// Such as credentials that may only read, in a run of scenarios that write.
+    #[test]
+    fn a_service_that_accepts_the_credentials_of_its_probe_is_not_closed() {
+        for (found, is_denied) in [
+            (ProbeResult::Admitted, false),
+            (ProbeResult::NothingWrong, true),
+            (ProbeResult::Denied, true),
+        ] {
+            let admission = Admission::default();
+            let mut closed = None;
+            for operation in ["a", "b", "c", "d", "e"] {
+                closed = admission.note("flow", operation, &answer(403, JSON));
+            }
+            assert_eq!(closed, Some(Closed::Denied));
+            assert_eq!(admission.is_denied("flow", || found.clone()), is_denied);
+            let denied_by = admission.denied_by(|_| true, |_| found.clone());
+            assert_eq!(!denied_by.is_empty(), is_denied, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn credentials_that_may_only_read_are_recognized_by_several_writes() {
+        let is_read_only = |writes: &[(&str, u16)], found: ProbeResult| {
+            let admission = Admission::default();
+            for (shape, status) in writes {
+                admission.note_write("flow", (*shape).to_owned(), *status);
+            }
+            let is_read_only = admission.is_read_only("flow", || found);
+            assert_eq!(!admission.read_only().is_empty(), is_read_only);
+            is_read_only
+        };
+        let denied = [("POST a", 403), ("POST b", 403)].repeat(3);
+        assert!(is_read_only(&denied, ProbeResult::Admitted));
+        assert!(!is_read_only(&denied, ProbeResult::NothingWrong));
+        assert!(!is_read_only(
+            &[("POST a", 403)].repeat(6),
+            ProbeResult::Admitted
+        ));
+        let written = [denied.as_slice(), &[("POST a", 400)]].concat();
+        assert!(!is_read_only(&written, ProbeResult::Admitted));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Detects a service that answered before and does no more, which ends the run.
 //!
-//! - A sign is a refused connection, silence for a time, or an answer of a gateway without a service behind it.
+//! - A sign is a refused connection, silence for a time, an answer of a gateway without a service behind it, or a rejection of
+//!   credentials that were accepted before.
 //! - A probe confirms a sign: it repeats the last read that the service answered. Any other answer shows that it is there.
 //! - A service that is not asked for a time is probed as well, because all scenarios may wait.
 
@@ -34,6 +35,10 @@ const PROBE_BODY_MAX: usize = 64 * 1024;
 /// Longest pause that a gateway may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// Why a service is gone for a run whose credentials it accepted before.
+pub const EXPIRED: &str =
+    "it answers 401 to the credentials that it accepted before: they may have expired";
+
 /// The state of all services.
 #[derive(Debug, Default)]
 pub(super) struct Health {
@@ -54,8 +59,8 @@ struct Service {
     answered_at: Option<Instant>,
     /// The longest time of an answer so far.
     slowest: Duration,
-    /// The last read that it answered.
-    read: Option<Request>,
+    /// The last read that it answered, and whether that read had the configured credentials.
+    read: Option<(Request, bool)>,
     /// When the exchanges in flight began.
     in_flight: BTreeMap<u64, Instant>,
     doubt: Option<Doubt>,
@@ -146,22 +151,31 @@ impl Health {
 
 impl InFlightExchange<'_> {
     /// Evaluates the outcome of the exchange.
-    pub(super) fn note(self, request: &Request, outcome: &Result<Response, SendFault>) {
+    pub(super) fn note(
+        self,
+        request: &Request,
+        outcome: &Result<Response, SendFault>,
+        has_own_credentials: bool,
+    ) {
         let mut state = lock(&self.health.state);
         let Some(service) = state.services.get_mut(self.service) else {
             return;
         };
         match outcome {
-            Ok(response) => match sign_in_answer(response) {
-                Some((why, lasting)) => service.doubt(self.began, why, lasting),
-                None => {
-                    service.answered(self.began);
-                    let is_read = request.method == "GET" && response.is_success();
-                    if is_read && response.body.len() <= PROBE_BODY_MAX {
-                        service.read = Some(request.clone());
+            Ok(response) => {
+                match sign_in_answer(response, has_own_credentials && service.was_admitted()) {
+                    Some((why, lasting)) => service.doubt(self.began, why, lasting),
+                    None => {
+                        service.answered(self.began);
+                        let is_read = request.method == "GET" && response.is_success();
+                        // A read with the configured credentials also shows that they are still accepted.
+                        let is_better = has_own_credentials || !service.was_admitted();
+                        if is_read && is_better && response.body.len() <= PROBE_BODY_MAX {
+                            service.read = Some((request.clone(), has_own_credentials));
+                        }
                     }
                 }
-            },
+            }
             Err(fault) if is_sign(&fault.cause) => {
                 if service.answered_at.is_none()
                     && let Some(why) = why_unreached(fault)
@@ -187,6 +201,11 @@ impl Drop for InFlightExchange<'_> {
 }
 
 impl Service {
+    /// Whether it answered a read with the configured credentials.
+    fn was_admitted(&self) -> bool {
+        self.read.as_ref().is_some_and(|(_, has_own)| *has_own)
+    }
+
     fn answered(&mut self, began: Instant) {
         let now = clock::monotonic();
         self.answered_at = Some(now);
@@ -278,7 +297,8 @@ impl Live {
             let within = silent_after.saturating_sub(quiet).max(least);
             (known.read.clone(), within, silent_after)
         };
-        let request = request.unwrap_or_else(|| Request::new("OPTIONS", "/"));
+        let (request, has_own_credentials) =
+            request.unwrap_or_else(|| (Request::new("OPTIONS", "/"), false));
         let limits = Limits {
             connect: self.client.limits().connect,
             timeout: within,
@@ -296,7 +316,7 @@ impl Live {
         let mut state = lock(&self.health.state);
         let known = state.services.get_mut(service)?;
         let (why, since, lasting) = match &answer {
-            Ok(response) => match sign_in_answer(response) {
+            Ok(response) => match sign_in_answer(response, has_own_credentials) {
                 Some((why, lasting)) => (why, now, lasting),
                 None => {
                     known.answered(now);
@@ -360,8 +380,11 @@ fn why_unreached(fault: &SendFault) -> Option<String> {
     is_silent.then(|| format!("it answered no request ({cause}: {})", fault.detail))
 }
 
-/// The sign that is in the answer of a gateway, and how long it must last.
-fn sign_in_answer(response: &Response) -> Option<(String, Duration)> {
+/// The sign in an answer, and how long it must last. A rejection is one where the same credentials were accepted before.
+fn sign_in_answer(response: &Response, was_admitted: bool) -> Option<(String, Duration)> {
+    if response.status == 401 && was_admitted {
+        return Some((EXPIRED.to_owned(), GONE_AFTER));
+    }
     let pause = requested_wait(&response.headers).unwrap_or_default();
     matches!(response.status, 502..=504).then(|| {
         let why = format!("it answers nothing but status {}", response.status);
@@ -382,13 +405,37 @@ mod tests {
         let ask = Request::new("POST", "/");
         let answered: Result<_, SendFault> = Ok(Response::new(200, "text/plain", ""));
         let failed: Result<_, SendFault> = Ok(Response::new(502, "text/plain", ""));
-        health.begin("chat").note(&ask, &answered);
+        health.begin("chat").note(&ask, &answered, false);
         let earlier = health.begin("chat");
-        health.begin("chat").note(&ask, &failed);
-        earlier.note(&ask, &answered);
+        health.begin("chat").note(&ask, &failed, false);
+        earlier.note(&ask, &answered, false);
         assert!(health.is_in_doubt("chat"));
-        health.begin("chat").note(&ask, &answered);
+        health.begin("chat").note(&ask, &answered, false);
         assert!(!health.is_in_doubt("chat"));
+    }
+
+    #[test]
+    fn a_rejection_is_a_sign_where_the_credentials_were_accepted_before() {
+        let ask = Request::new("GET", "/");
+        let answered = |status| Ok::<_, SendFault>(Response::new(status, "text/plain", ""));
+        for (first, has_own, second, is_sign) in [
+            (Some(200), true, true, true),
+            (Some(200), true, false, false),
+            (Some(200), false, true, false),
+            (Some(401), true, true, false),
+            (None, true, true, false),
+        ] {
+            let health = Health::default();
+            if let Some(status) = first {
+                health.begin("chat").note(&ask, &answered(status), has_own);
+            }
+            health.begin("chat").note(&ask, &answered(401), second);
+            assert_eq!(
+                health.is_in_doubt("chat"),
+                is_sign,
+                "{first:?} {has_own} {second}"
+            );
+        }
     }
 
     #[test]
@@ -398,12 +445,12 @@ mod tests {
         let late = || -> Result<Response, SendFault> {
             Err(SendFault::new(Cause::FirstByteTimeout, "nothing within 2s"))
         };
-        health.begin("chat").note(&ask, &late());
+        health.begin("chat").note(&ask, &late(), false);
         let why = &health.never_reached()["chat"];
         assert!(why.starts_with("it answered no request (timeout"), "{why}");
         let answered = Ok(Response::new(200, "text/plain", ""));
-        health.begin("chat").note(&ask, &answered);
-        health.begin("chat").note(&ask, &late());
+        health.begin("chat").note(&ask, &answered, false);
+        health.begin("chat").note(&ask, &late(), false);
         assert!(health.never_reached().is_empty());
     }
 

@@ -28,5 +28,6 @@ mod target;
 mod tests;
 mod waits;
 
+pub use health::EXPIRED;
 pub(super) use rate_limit::wait_before_retry;
 pub use target::{Live, LiveError, LiveOptions};

@@ -40,9 +40,14 @@ impl LiveScenario<'_> {
             ActionResult::Response(answer) => Some(answer),
             ActionResult::Hook(_) => None,
         });
-        for ((in_flight, departure), answer) in in_flight.into_iter().zip(&departures).zip(answers)
-        {
-            in_flight.note(departure.request, answer);
+        let sent = services_of(actions).zip(&departures).zip(answers);
+        for (in_flight, ((service, departure), answer)) in in_flight.into_iter().zip(sent) {
+            let request = departure.request;
+            in_flight.note(
+                request,
+                answer,
+                live.has_fixed_credentials(service, request),
+            );
         }
         self.wait_as_requested(actions, &acted);
         Ok(acted)

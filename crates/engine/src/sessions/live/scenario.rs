@@ -155,10 +155,10 @@ impl Session for LiveScenario<'_> {
             return;
         }
         let ends_the_run = match admission.note(service, operation, answer) {
-            Some(Closed::Denied) => true,
+            Some(Closed::Denied) => self.live.is_denied(service),
             Some(Closed::Elsewhere) => self.live.leads_elsewhere(service).is_some(),
             None => false,
-        };
+        } || self.live.is_read_only(service);
         if ends_the_run {
             self.live.interrupted.store(true, Ordering::Relaxed);
         }
@@ -421,7 +421,17 @@ impl LiveScenario<'_> {
     ) -> Result<Response, SendFault> {
         let in_flight = self.live.health.begin(service);
         let answer = self.exchange(base, request);
-        in_flight.note(request, &answer);
+        let has_own = self.live.has_fixed_credentials(service, request);
+        in_flight.note(request, &answer, has_own);
+        if let Ok(answer) = &answer
+            && has_own
+            && is_change(request)
+        {
+            let shape = shape_of("", request);
+            self.live
+                .admission
+                .note_write(service, shape, answer.status);
+        }
         if let Ok(answer) = &answer
             && self.live.admission.note_attempt(service, answer.status)
         {

@@ -336,6 +336,30 @@ impl Live {
             .elsewhere_by_probe(service, || self.send_probe(service))
     }
 
+    /// Whether a request has the configured credentials of its service, and these stay the same during the run.
+    pub(super) fn has_fixed_credentials(&self, service: &str, request: &Request) -> bool {
+        let target = self.settings.targets.get(service);
+        let Some(target) = target.filter(|target| target.bearer.is_none()) else {
+            return false;
+        };
+        let mut own = Request::new("GET", "/");
+        let is_complete = crate::request::authorize(target, Credentials::Default, &mut own).is_ok();
+        let mut fields = own.headers.iter();
+        is_complete && fields.all(|(name, value)| request.headers.get(name) == Some(value))
+    }
+
+    /// Whether a service that rejected many requests rejects the credentials.
+    pub(super) fn is_denied(&self, service: &str) -> bool {
+        self.admission
+            .is_denied(service, || self.send_probe(service))
+    }
+
+    /// Whether the credentials of a service may only read.
+    pub(super) fn is_read_only(&self, service: &str) -> bool {
+        self.admission
+            .is_read_only(service, || self.send_probe(service))
+    }
+
     /// Sends the probe of a service.
     fn send_probe(&self, service: &str) -> ProbeResult {
         let sent = || {
@@ -356,6 +380,10 @@ impl Live {
                 let is_absent = |answer: &Response| probe.is_of_an_absent_resource(answer);
                 is_absent(&answer) && ask(Credentials::None).is_some_and(|other| is_absent(&other))
             };
+            let is_needed = || {
+                let other = ask(Credentials::None);
+                other.is_some_and(|other| matches!(other.status, 401 | 403))
+            };
             let why = probe.wrong_address(&answer);
             let why =
                 why.or_else(|| is_absent_anyway().then(|| "also without credentials".to_owned()));
@@ -364,6 +392,7 @@ impl Live {
                 (status, Some(why)) => {
                     ProbeResult::Elsewhere(format!("GET {path} answered {status} {why}"))
                 }
+                (200..=299, None) if is_needed() => ProbeResult::Admitted,
                 (_, None) => ProbeResult::NothingWrong,
             })
         };
@@ -495,6 +524,7 @@ impl Sessions for Live {
             wrong_addresses,
             rejected_account: self.admission.rejected_account(),
             unserved: self.admission.unserved(),
+            read_only: self.admission.read_only(),
             never_reached: self.health.never_reached(),
             ..RunEnd::default()
         }
