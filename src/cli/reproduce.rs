@@ -465,6 +465,11 @@ fn targets(
             |target: &&Target| target.url.trim_end_matches('/') == url.trim_end_matches('/');
         let target = match settings.targets.get(service).filter(is_here) {
             _ if url == REFERENCE => Target::of_reference(service, ""),
+            // The hooks of the reference gave the run its credentials.
+            Some(target) if is_reference && !target.has_credentials() => Target {
+                public_url: target.public_url.clone(),
+                ..Target::of_reference(service, url)
+            },
             Some(target) => target.clone(),
             None if is_reference => Target::of_reference(service, url),
             None => Target::unconfigured(&settings.index, service, url),

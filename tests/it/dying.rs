@@ -129,6 +129,9 @@ fn a_target_that_stops_answering_ends_the_run_without_findings() {
         (Death::Silent, 20, "1", false),
         (Death::Gateway(502), 300, "16", true),
         (Death::Gateway(503), 200, "1", true),
+        // Credentials that expire.
+        (Death::Gateway(401), 150, "16", false),
+        (Death::Gateway(401), 40, "1", false),
     ];
     let rows = one_in(2, rows);
     at_once(&rows, |index| {
@@ -145,7 +148,10 @@ fn a_target_that_stops_answering_ends_the_run_without_findings() {
         let (code, printed, took) = against(&route, &folder, &line);
         let name = format!("{death:?}, jobs {jobs}, hooks {has_hooks}: {printed}");
         assert_eq!(code, 3, "{name}");
-        let headline = "chat stopped answering, which ended the run";
+        let headline = match death == Death::Gateway(401) {
+            true => "chat rejects the configured credentials, which ended the run",
+            false => "chat stopped answering, which ended the run",
+        };
         assert!(printed.contains(headline), "{name}");
         assert!(took < SOON, "{took:?}, {name}");
         let record: RunRecord = folder.json("run.json");

@@ -218,6 +218,22 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
     }
 }
 
+/// The hooks of the reference gave the run its credentials, and give them to the script.
+#[test]
+fn a_script_for_a_target_of_the_configuration_has_the_credentials_of_the_run() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/page-size-default"]);
+    let target = format!("targets:\n  flow: {{ url: '{}/flow' }}\n", served.url);
+    folder.write("conformant.yaml", target);
+    let hooks = format!("--hooks {}/_control", served.url);
+    let filter = "--prove off --filter flow/read-flows/happy";
+    folder.run(1, &format!("run {hooks} {filter} --report json=run.json"));
+    let (script, _) = folder.run(0, "reproduce run.json 1");
+    folder.write("again.sh", &script);
+    let (code, err) = executed(&folder, &served);
+    assert_eq!(code, 1, "{err}\n{script}");
+}
+
 /// Whatever a run finds, no script blames a target without the fault, and each command that a script prints can be run.
 #[test]
 fn no_script_of_a_red_run_blames_a_correct_target() {
