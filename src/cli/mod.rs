@@ -57,7 +57,7 @@ use conformant_base::parallel::processors;
 use conformant_base::text;
 use conformant_engine::Conclusion;
 use conformant_reference::{FEEDS, SERVICES};
-use conformant_report::{Format, Report, ReportError};
+use conformant_report::{Destination, Format, Report, ReportError};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use jiff::civil::Date;
@@ -406,7 +406,7 @@ pub(crate) fn reports_about_evidence(
         let report: Report = text
             .parse()
             .map_err(|e: ReportError| Failure::Usage(format!("--report {text}: {e}")))?;
-        let is_taken = |known: &Report| known.destination == report.destination;
+        let is_taken = |known: &Report| place_of(known) == place_of(&report);
         if reports.iter().any(is_taken) {
             return Err(Failure::Usage(format!(
                 "--report {text}: another report is written to the same place"
@@ -415,6 +415,26 @@ pub(crate) fn reports_about_evidence(
         reports.push(report);
     }
     Ok(reports)
+}
+
+/// The file of a report, whatever the spelling of its path; none for standard output.
+fn place_of(report: &Report) -> Option<PathBuf> {
+    match &report.destination {
+        Destination::Stdout => None,
+        Destination::File(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+    }
+}
+
+/// Rejects a file that a report is written to, too.
+pub(crate) fn check_own_place(flag: &str, path: &Path, reports: &[Report]) -> Result<(), Failure> {
+    let place = std::path::absolute(path).ok();
+    match reports.iter().any(|report| place_of(report) == place) {
+        true => Err(Failure::Usage(format!(
+            "{flag} {}: a report is written to the same place",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Writes to standard output; a closed pipe ends the writing, not the program.

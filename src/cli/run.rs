@@ -41,8 +41,9 @@ const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_about_evidence(&args.output.reports, &REPORTS)?;
-    if args.keep_evidence.is_none() {
-        require_evidence(&reports)?;
+    match &args.keep_evidence {
+        Some(path) => super::check_own_place("--keep-evidence", path, &reports)?,
+        None => require_evidence(&reports)?,
     }
     if args.dry_run {
         return run_with(args, &reports);
