@@ -4,6 +4,7 @@
 use super::config;
 use conformant_base::http::Cause;
 use conformant_engine::Planned;
+use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_rulebook::{Rulebook, is_one_event};
 use serde_json::Value;
@@ -245,9 +246,13 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
     }
     if let Some(probe) = &hook.probe {
         let probe = Value::Object(probe.clone());
+        let effect = match name == ADVANCE_CLOCK {
+            true => ", which changes nothing, and moves the clock by 5 s, to see whether it moves",
+            false => ", which changes nothing",
+        };
         let _ = writeln!(
             text,
-            "  probe      `conformant doctor --probe` calls it with {probe}, which changes nothing"
+            "  probe      `conformant doctor --probe` calls it with {probe}{effect}"
         );
     }
     let _ = writeln!(

@@ -106,24 +106,26 @@ fn a_script_with_a_refused_request_does_not_blame_the_target() {
     }
 }
 
-/// A script that may end undecided contains the commands that decide, ready to use.
+/// Where the requests of a scenario do not decide by themselves, its script has `conformant` run it: a walk over pages, and
+/// events, which come from hooks only.
 #[test]
-fn a_script_that_decides_nothing_prints_the_commands_that_do() {
-    let rule = "chat/read-members/walk";
-    let (script, broken) = Script::of("chat/page-repeats", rule, rule);
-    assert!(!script.text.contains("RUN DEFECT"), "{}", script.text);
-    let mut bash = Command::new("bash");
-    let shown = "eval \"$(grep ^again= again.sh)\"; printf %s \"$again\"";
-    bash.args(["-c", shown]).current_dir(&*script.folder);
-    let (_, commands, _) = ended(&mut bash);
-    let program = env!("CARGO_BIN_EXE_conformant");
-    let words = commands.replace("conformant ", &format!("{program} "));
-    let mut bash = Command::new("bash");
-    bash.args(["-c", &words]).current_dir(&*script.folder);
-    let (code, out, err) = ended(&mut bash);
-    assert_eq!(code, 1, "{commands}\n{out}{err}");
-    assert!(out.contains(rule), "{commands}\n{out}{err}");
-    assert!(commands.contains(&broken.options()), "{commands}");
+fn a_script_of_what_requests_do_not_decide_runs_the_scenario() {
+    for (fault, scenario, rule) in [
+        (
+            "chat/page-repeats",
+            "chat/read-members/walk",
+            "chat/read-members/walk",
+        ),
+        (
+            "events/downstream-id-number",
+            "events/bulk-send/*",
+            "events/message-queued/downstream-id",
+        ),
+    ] {
+        let (script, broken) = Script::of(fault, scenario, rule);
+        assert!(script.text.contains("\nrun_scenario "), "{}", script.text);
+        script.decides(&broken);
+    }
 }
 
 /// Functions that a script does not use are left out; each that it uses is there.

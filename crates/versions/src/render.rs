@@ -449,6 +449,10 @@ impl RunDifference {
     fn conclusion(&self) -> String {
         match (self.is_empty(), self.regressions().count()) {
             (true, _) => "no difference".to_owned(),
+            (false, 0) if !self.new.is_empty() => format!(
+                "the second breaks no further rule, but breaks known ones in new places ({})",
+                count(self.new.len(), "new finding")
+            ),
             (false, 0) => "the second breaks no rule that the first keeps".to_owned(),
             (false, count) => format!("rules that only the second breaks: {count}"),
         }

@@ -211,7 +211,8 @@ fn no_target(service: &str) -> String {
 /// Why filters select nothing, as the end of a sentence.
 fn why_none(args: &RunArgs, rulebook: &Rulebook, ids: &[&str]) -> Option<String> {
     let is_selected = |filter: &String| ids.iter().any(|id| text::glob(filter, id));
-    if args.filters.iter().any(is_selected) {
+    let has_others = args.rerun.is_some() || args.partition.is_some();
+    if args.filters.iter().any(is_selected) && !has_others {
         return Some(", which exclude each other".to_owned());
     }
     let mut whole = args.filters.iter().filter(|filter| !filter.contains('*'));

@@ -58,6 +58,28 @@ enum Serving {
     Served,
 }
 
+/// The answers to requests that write.
+#[derive(Debug, Default)]
+struct Writes {
+    /// Rejections, by kind of request.
+    denied: BTreeMap<String, usize>,
+    /// Whether there was any other answer.
+    is_admitted: bool,
+}
+
+impl Writes {
+    /// Whether each was rejected.
+    fn are_rejected(&self) -> bool {
+        !self.is_admitted && !self.denied.is_empty()
+    }
+
+    /// Whether this happened often enough, for requests of several kinds.
+    fn seem_forbidden(&self) -> bool {
+        let denied: usize = self.denied.values().sum();
+        self.are_rejected() && self.denied.len() > 1 && denied >= DENIALS_TO_CLOSE
+    }
+}
+
 #[derive(Debug, Default)]
 struct Answers {
     /// Rejections with 401 or 403.
@@ -73,9 +95,7 @@ struct Answers {
     serving: Serving,
     /// What the probe found, once it was sent.
     probed: Option<ProbeResult>,
-    /// Requests that write: rejections, by kind of request, and whether there was any other answer.
-    denied_writes: BTreeMap<String, usize>,
-    is_written: bool,
+    writes: Writes,
     /// Whether rejections have closed it. Answers to requests that were on their way do not open it again.
     is_closed: bool,
 }
@@ -121,17 +141,6 @@ impl Answers {
 
     fn has_only_rejections(&self) -> bool {
         self.is_closed || self.denied > 0 && !self.is_admitted
-    }
-
-    /// Whether it rejected each request that writes.
-    fn rejects_writes(&self) -> bool {
-        !self.is_written && !self.denied_writes.is_empty()
-    }
-
-    /// Whether it did so often enough, for requests of several kinds.
-    fn seems_read_only(&self) -> bool {
-        let denied: usize = self.denied_writes.values().sum();
-        self.rejects_writes() && self.denied_writes.len() > 1 && denied >= DENIALS_TO_CLOSE
     }
 
     /// The status with which it serves no request.
@@ -201,9 +210,9 @@ impl Admission {
         let mut services = lock(&self.services);
         let answers = services.entry(service.to_owned()).or_default();
         match status {
-            401 | 403 => *answers.denied_writes.entry(shape).or_default() += 1,
+            401 | 403 => *answers.writes.denied.entry(shape).or_default() += 1,
             429 | 502..=504 => {}
-            _ => answers.is_written = true,
+            _ => answers.writes.is_admitted = true,
         }
     }
 
@@ -212,7 +221,7 @@ impl Admission {
     pub(super) fn is_read_only(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> bool {
         let seems = lock(&self.services)
             .get(service)
-            .is_some_and(Answers::seems_read_only);
+            .is_some_and(|answers| answers.writes.seem_forbidden());
         seems && self.probed(service, probe) == Some(ProbeResult::Admitted)
     }
 
@@ -220,7 +229,7 @@ impl Admission {
     pub(super) fn read_only(&self) -> Vec<String> {
         let services = lock(&self.services);
         let read_only = services.iter().filter(|(_, answers)| {
-            answers.seems_read_only() && answers.probed == Some(ProbeResult::Admitted)
+            answers.writes.seem_forbidden() && answers.probed == Some(ProbeResult::Admitted)
         });
         read_only.map(|(service, _)| service.clone()).collect()
     }
@@ -261,7 +270,7 @@ impl Admission {
             answers.has_only_rejections()
                 || answers.has_only_foreign_answers()
                 || answers.serves_nothing().is_some()
-                || answers.rejects_writes()
+                || answers.writes.are_rejected()
         })
     }
 
