@@ -30,6 +30,8 @@ for report in json=run.json junit=junit.xml html=run.html markdown=run.md sarif=
   arguments+=(--report "${report%%=*}=$reports/${report#*=}")
 done
 [ -z "${GITHUB_ACTIONS:-}" ] || arguments+=(--report "github=$reports/annotations.txt")
+# Those of an earlier run in this workspace would be published as the result of this one.
+rm -f "$reports/run.md" "$reports/annotations.txt"
 "$binary" "${arguments[@]}"
 code=$?
 # Annotations are commands on standard output. The CI service names the summary file.

@@ -105,6 +105,8 @@ INPUT_TARGETS=$target INPUT_FILTER='flow/read-flows/happy' INPUT_REQUIRE_COMPLET
 [ "$code" = 2 ] || { echo "FAIL the action does not pass min-judged on"; exit 1; }
 INPUT_TARGETS=$target INPUT_HOOKS=${target#all=}/_control INPUT_FILTER='flow/read-flows/happy' INPUT_REQUIRE_COMPLETE=True action
 [ "$code" = 4 ] || { echo "FAIL the action ends with $code where True asks for a complete run"; exit 1; }
+INPUT_TARGETS=flwo=http://x INPUT_FILTER='flow/read-flows/happy' action
+[ "$code" = 2 ] && ! grep -q '::notice' "$work/said" || { echo "FAIL the action publishes the result of an earlier run"; exit 1; }
 INPUT_TARGETS=$target INPUT_STRICT=maybe action
 [ "$code" = 2 ] || { echo "FAIL the action ends with $code for a strict that is neither true nor false"; exit 1; }
 echo 'ok   action: its steps run'
