@@ -97,7 +97,11 @@ fn observation(finding: &Finding) -> String {
     if let ("listed-twice", Some(item)) = (finding.kind.as_str(), expected.strip_suffix(" once")) {
         return format!("{place} contains {item} {actual}, expected once{tail}");
     }
-    if let (Some((item, of)), false) = (expected.split_once(" in the list"), place.is_empty()) {
+    if let Some((item, of)) = expected.split_once(" in the list") {
+        let place = match place.as_str() {
+            "" => "the list",
+            place => place,
+        };
         let missing = actual.strip_suffix("a list without it").map(str::to_owned);
         let pages = actual.strip_suffix(" without it");
         let missing = missing.or_else(|| pages.map(|pages| format!(" ({pages})")));
