@@ -95,7 +95,7 @@ pub(super) enum ConfigError {
     )]
     Pointer { name: String, pointer: String },
     #[error(
-        "{at}: invalid duration `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`{}",
+        "{at}: invalid duration `{text}`: expected a number above zero and a unit, such as `500ms`, `10s` or `5m`{}",
         with_unit(text, "s")
     )]
     Duration { at: &'static str, text: String },
