@@ -47,8 +47,8 @@ pub(super) struct Wait<'a> {
     pub(super) is_race: bool,
     /// Whether this is a round of a race that is not its last one.
     pub(super) looks_early: bool,
-    /// Whether the callbacks so far satisfy the step's statements.
-    pub(super) holds: &'a dyn Fn(&Value) -> bool,
+    /// The rules of the step's statements that the callbacks so far do not satisfy.
+    pub(super) unmet: &'a dyn Fn(&Value) -> Vec<String>,
 }
 
 impl Wait<'_> {
@@ -97,8 +97,10 @@ impl Wait<'_> {
                  run uses the target"
             )));
         }
-        if received < wanted && !self.holds_now(&name) {
-            session.callback_missing(&rules);
+        let unmet = self.unmet_now(&name);
+        session.callbacks_came(&rules, &unmet);
+        if received < wanted && !unmet.is_empty() {
+            session.callback_missing(&unmet);
             // An unreachable service cannot call; which says nothing about its callbacks.
             if let Some(fault) = session.reachability_fault(self.service) {
                 let why = format!("no callback within {within:?}, and {fault}");
@@ -146,9 +148,13 @@ impl Wait<'_> {
     }
 
     fn holds_now(&self, name: &str) -> bool {
+        self.unmet_now(name).is_empty()
+    }
+
+    fn unmet_now(&self, name: &str) -> Vec<String> {
         let received = self.callbacks.sink.callbacks(name);
         let requests: Vec<Value> = received.iter().map(|callback| view(callback).0).collect();
-        (self.holds)(&json!({"count": requests.len(), "requests": requests}))
+        (self.unmet)(&json!({"count": requests.len(), "requests": requests}))
     }
 }
 

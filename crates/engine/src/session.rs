@@ -168,7 +168,10 @@ pub trait Session {
     }
 
     /// Records that a callback that these rules demand did not come.
-    fn callback_missing(&self, _rules: &[&str]) {}
+    fn callback_missing(&self, _rules: &[String]) {}
+
+    /// Records which of these rules the callbacks satisfied after a wait: all but the unmet ones.
+    fn callbacks_came(&self, _rules: &[&str], _unmet: &[String]) {}
 
     /// This attempt checks whether a callback is missing again: shortens the wait for it, because the attempt before waited for
     /// the whole time.

@@ -49,10 +49,11 @@ impl Runner<'_> {
             service: &self.service.name,
             is_race: self.races > 0,
             looks_early: self.looks_early,
-            holds: &|result| {
-                stated
+            unmet: &|result| {
+                let unmet = stated
                     .iter()
-                    .all(|expect| conformant_judge::holds(expect, result))
+                    .filter(|expect| !conformant_judge::holds(expect, result));
+                unmet.map(|expect| expect.rule.clone()).collect()
             },
         };
         let (mut result, payloads) = wait.collect(step)?;

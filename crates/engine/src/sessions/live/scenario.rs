@@ -35,7 +35,7 @@ const SILENCE_TIMES: u32 = 5;
 /// The minimum time to wait for a callback that was missing before.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
 
-/// Waits without a callback after which further ones for the same rules are short: these rules are broken.
+/// Waits in a row without a callback after which further ones for the same rules are short: these rules are broken.
 const KNOWN_AFTER: u32 = 2;
 
 /// Whether a request may change something.
@@ -280,12 +280,17 @@ impl Session for LiveScenario<'_> {
         self.address_set.get()
     }
 
-    fn callback_missing(&self, rules: &[&str]) {
+    fn callback_missing(&self, rules: &[String]) {
         self.callback_missed.set(true);
         let mut missing = lock(&self.live.missing_callbacks);
         for rule in rules {
-            *missing.entry((*rule).to_owned()).or_default() += 1;
+            *missing.entry(rule.clone()).or_default() += 1;
         }
+    }
+
+    fn callbacks_came(&self, rules: &[&str], unmet: &[String]) {
+        let is_met = |rule: &String| rules.contains(&rule.as_str()) && !unmet.contains(rule);
+        lock(&self.live.missing_callbacks).retain(|rule, _| !is_met(rule));
     }
 
     fn has_missed_callback(&self) -> bool {

@@ -86,7 +86,7 @@ pub struct Live {
     pub(super) began: OnceLock<(ClockOffset, Instant)>,
     /// The longest delay of a callback so far, or [`NO_CALLBACK_YET`].
     pub(super) callback_ms_max: AtomicU64,
-    /// How often a callback that a rule demands did not come, by rule.
+    /// How often in a row a callback that a rule demands did not come, by rule.
     pub(super) missing_callbacks: Mutex<BTreeMap<String, u32>>,
     /// Identifies this run in leases.
     pub(super) owner: String,

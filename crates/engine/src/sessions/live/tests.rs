@@ -344,15 +344,22 @@ fn only_callbacks_of_broken_rules_are_waited_for_briefly() {
         let session = live.open(&all[0]).unwrap();
         session.callback_max(Duration::ZERO, rules).as_secs()
     };
-    let miss = |rules: &[&str]| live.open(&all[0]).unwrap().callback_missing(rules);
-    miss(&["auth/a"]);
+    let miss = || {
+        let session = live.open(&all[0]).unwrap();
+        session.callback_missing(&["auth/a".to_owned()]);
+    };
+    miss();
     assert_eq!(max(&["auth/a"]), 30, "one wait may be an accident");
-    miss(&["auth/a"]);
+    let session = live.open(&all[0]).unwrap();
+    session.callbacks_came(&["auth/a"], &[]);
+    miss();
+    assert_eq!(max(&["auth/a"]), 30, "one came in between");
+    session.callbacks_came(&["auth/a", "auth/b"], &["auth/a".to_owned()]);
+    miss();
     assert_eq!(max(&["auth/a"]), 5);
     for others in [&["auth/a", "auth/b"][..], &["auth/b"], &[]] {
         assert_eq!(max(others), 30, "{others:?} may break another rule");
     }
-    let session = live.open(&all[0]).unwrap();
     session.callback_took(Duration::from_secs(2));
     assert_eq!(max(&["auth/a"]), 10, "others are that slow");
     session.callback_took(Duration::from_secs(20));
