@@ -321,6 +321,23 @@ fn doctor_detects_an_address_of_another_server() {
     );
 }
 
+/// Such as a proxy that needs a password of its own.
+#[test]
+fn doctor_takes_no_answer_of_another_server_for_accepted_credentials() {
+    let folder = Folder::new();
+    for status in ["405 Method Not Allowed", "407 Proxy", "421 Misdirected"] {
+        let url = server(move |_| (status, "Content-Type: application/json\r\n", "{}"));
+        let (out, _) = folder.run(3, &format!("doctor --target flow={url}"));
+        let code = &status[..3];
+        let headline = format!("cannot judge: flow at {url}: GET /v1/Flows answered {code}");
+        assert!(out.starts_with(&headline), "{out}");
+        assert!(
+            out.contains("find out why flow does not serve this request"),
+            "{out}"
+        );
+    }
+}
+
 /// The stub of `init` reports that it is not supported; absent credentials differ from wrong ones.
 #[test]
 fn doctor_separates_what_is_missing_from_what_is_wrong() {

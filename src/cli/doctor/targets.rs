@@ -127,9 +127,10 @@ fn unusable(
     Some((format!("{status} {why}"), todo))
 }
 
-/// Whether a status says nothing about credentials: the service redirects, limits requests, or fails.
+/// Whether a status says nothing about credentials: the service redirects, limits requests or fails, or what answers does not
+/// serve a documented read, such as a proxy that needs a password of its own (407).
 pub(super) fn is_no_service(status: u16) -> bool {
-    matches!(status, 300..=399 | 408 | 429 | 500..)
+    matches!(status, 300..=399 | 402 | 405..=408 | 421 | 426 | 429 | 451 | 500..)
 }
 
 /// Sends an empty body in both encodings of an operation. Required parameters are missing, so nothing is created.
