@@ -100,7 +100,9 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         let command = conformant_report::run_like(&invocation, is_live, seed);
         save(folder, &explored.found, &command, &redactor)?;
     }
-    let (exit, verdict) = concluded(&explored, is_live, signals.exit());
+    let void = sessions.services().void_services().into_iter().next();
+    let void = void.map(|service| service.why);
+    let (exit, verdict) = concluded(&explored, is_live, (signals.exit(), void));
     let specs = args.on.specs.specs.as_deref();
     let next = next_step(&explored, specs).unwrap_or_default();
     print(&redactor.redact(&text::escape(&format!(
@@ -183,8 +185,12 @@ fn progress_text(progress: Progress, wait: Option<&(String, String)>) -> String 
     text
 }
 
-/// The exit code and the verdict.
-fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> (Exit, String) {
+/// The exit code and the verdict. `void` is why a service could not be explored, such as credentials that may only read.
+fn concluded(
+    explored: &Explored,
+    is_live: bool,
+    (by_signal, void): (Option<Exit>, Option<String>),
+) -> (Exit, String) {
     let sure = |level| {
         let found = explored.found.iter();
         let found = found.filter(|shrunk| !shrunk.is_flaky());
@@ -201,11 +207,11 @@ fn concluded(explored: &Explored, is_live: bool, by_signal: Option<Exit>) -> (Ex
         };
         return (exit, format!("interrupted: {found}"));
     }
-    if let Some(why) = &explored.given_up {
-        let verdict = format!(
-            "not fully explored: the target stopped answering: {why}; {} until then",
-            text::count(failing, "finding")
-        );
+    let gone = explored.given_up.as_ref();
+    let gone = gone.map(|why| format!("the target stopped answering: {why}"));
+    if let Some(why) = gone.or(void) {
+        let found = text::count(failing, "finding");
+        let verdict = format!("not fully explored: {why}; {found} until then");
         return (Exit::Trouble, verdict);
     }
     if explored.exchanges == 0 {
@@ -405,13 +411,18 @@ mod tests {
             exchanges: 29,
             ..Explored::default()
         };
-        assert_eq!(concluded(&explored, true, None).0, Exit::NothingJudged);
+        assert_eq!(
+            concluded(&explored, true, (None, None)).0,
+            Exit::NothingJudged
+        );
         // A finding that there was no time to shrink counts.
         explored.more = 1;
-        assert_eq!(concluded(&explored, true, None).0, Exit::Failed);
+        assert_eq!(concluded(&explored, true, (None, None)).0, Exit::Failed);
         explored.more = 0;
         explored.coverage.rules = (4, 21);
-        assert_eq!(concluded(&explored, true, None).0, Exit::Conformant);
+        assert_eq!(concluded(&explored, true, (None, None)).0, Exit::Conformant);
+        let void = Some("flow rejects every request that writes".to_owned());
+        assert_eq!(concluded(&explored, true, (None, void)).0, Exit::Trouble);
     }
 
     #[test]
