@@ -6,7 +6,7 @@ use conformant_record::RunRecord;
 /// Ids that are named for each kind of change.
 const NAMED_MAX: usize = 3;
 
-/// `20261129T081700: 1 new (flow/execution/status), 2 fixed (…)`; `None` without an earlier run that is comparable.
+/// `run-1: 1 rule new (flow/execution/status) · 2 rules fixed (…)`; `None` without an earlier run that is comparable.
 pub(super) fn since_last(record: &RunRecord) -> Option<String> {
     let history = record.history.as_ref()?;
     let last = history.earlier.last()?;
