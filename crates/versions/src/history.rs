@@ -114,7 +114,7 @@ fn first_seen(alike: &[&(String, RunRecord)], now: &BTreeSet<&str>) -> BTreeMap<
     since
 }
 
-/// Changes between broken and passed from which on a rule is flaky: a defect that came and was fixed makes two.
+/// A rule that changed so often between broken and passed is flaky. A defect that came and was fixed makes two changes.
 const FLAKY_CHANGES: usize = 3;
 
 /// Rules that changed between broken and passed so often, or were flaky within the present run.
