@@ -623,7 +623,8 @@ mod tests {
     fn only_the_service_that_answers_in_xml_is_read_as_xml() {
         let error = error("flow/flow", "flow.xml", "<flow/>");
         assert!(
-            error.contains("flow.xml is not a readable document: not JSON"),
+            error
+                .contains("flow.xml is not a readable document: it begins like XML, expected JSON"),
             "{error}"
         );
     }

@@ -31,7 +31,10 @@ impl DocumentJudge<'_> {
             return value.map(made_of).map_err(|fault| format!("XML: {fault}"));
         }
         json::parse(bytes, Limits::default()).map_err(|fault| {
-            let why = fault.to_string();
+            let why = match bytes.trim_ascii_start() {
+                [b'<', ..] => "it begins like XML, expected JSON".to_owned(),
+                _ => fault.to_string(),
+            };
             // The parser sees one line, which is not the first of the file.
             match line {
                 0 => why,

@@ -68,6 +68,7 @@ impl Mapping {
     /// The events of a text: one, or those of an array.
     pub(super) fn events<'a>(&self, text: &'a [u8]) -> Result<Vec<Envelope<'a>>, EventError> {
         let text = std::str::from_utf8(text)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let texts = if text.trim_start().starts_with('[') {
             serde_json::from_str::<Vec<&RawValue>>(text)?
         } else {
@@ -155,6 +156,8 @@ mod tests {
                 .contains("Base64")
         );
         assert_eq!(one(&cloud, r#"{"type":7}"#), (None, None, None));
+        let marked = one(&cloud, "\u{feff}{\"type\":\"t\"}");
+        assert_eq!(marked, (Some("t".to_owned()), None, None));
     }
 
     #[test]

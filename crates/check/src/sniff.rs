@@ -4,7 +4,7 @@
 pub(super) const START_BYTES: usize = 512;
 
 /// First bytes and name.
-const MAGIC: [(&[u8], &str); 20] = [
+const MAGIC: [(&[u8], &str); 22] = [
     (b"PAR1", "Parquet"),
     (b"PARE", "encrypted Parquet"),
     (b"Obj\x01", "Avro"),
@@ -25,6 +25,11 @@ const MAGIC: [(&[u8], &str); 20] = [
     (b"\x89PNG\r\n", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
     (b"\xff\xfe\0\0", "UTF-32 text"),
+    (b"\0\0\xfe\xff", "UTF-32 text"),
+    (
+        b"version https://git-lfs.github.com/spec/",
+        "a Git LFS pointer",
+    ),
 ];
 
 /// Magic bytes of a tar archive and their position.
@@ -51,6 +56,12 @@ pub fn format(start: &[u8]) -> Option<&'static str> {
         return Some("a tar archive");
     }
     match start {
+        // ASCII in UTF-32 without a byte order mark.
+        [b'{' | b'[' | b'<', 0, 0, 0, ..] | [0, 0, 0, b'{' | b'[' | b'<', ..]
+            if start.len().is_multiple_of(4) =>
+        {
+            Some("UTF-32 text")
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text"),
         // ASCII in UTF-16 without a byte order mark.
         [b'{' | b'[' | b'<', 0, ..] | [0, b'{' | b'[' | b'<', ..]
@@ -143,6 +154,13 @@ mod tests {
             (b"\x89PNG\r\n\x1a\n", Some("PNG")),
             (b"\xff\xd8\xff\xe0", Some("JPEG")),
             (b"\xff\xfe\0\0{\0\0\0", Some("UTF-32 text")),
+            (b"\0\0\xfe\xff\0\0\0{", Some("UTF-32 text")),
+            (b"{\0\0\0}\0\0\0", Some("UTF-32 text")),
+            (b"\0\0\0{\0\0\0}", Some("UTF-32 text")),
+            (
+                b"version https://git-lfs.github.com/spec/v1\noid",
+                Some("a Git LFS pointer"),
+            ),
             (b"<hash/>", None),
             (b"{}", None),
             (b"", None),

@@ -13,6 +13,9 @@ const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Maximum size of an entry with its bodies.
 const ENTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// Some programs begin a file with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads a file and passes each entry on.
 pub(super) fn read_entries(
     source: &mut dyn Read,
@@ -22,8 +25,14 @@ pub(super) fn read_entries(
         file: FILE_BYTES_MAX,
         entry: ENTRY_BYTES_MAX,
     }));
+    let mut start = Vec::new();
+    let mark = BYTE_ORDER_MARK.len() as u64;
+    let mut source = source;
+    let filled = (&mut source).take(mark).read_to_end(&mut start);
+    filled.map_err(serde_json::Error::io)?;
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
     let limited = Limited {
-        source,
+        source: &mut start.chain(source),
         allowance: Rc::clone(&read),
     };
     let mut deserializer =

@@ -285,6 +285,13 @@ fn execution(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 #[test]
+fn a_recording_may_begin_with_a_byte_order_mark() {
+    let (exchanges, _) = exchanges_of("flow/read-flows/happy", None);
+    let (_, result) = check(&format!("\u{feff}{}", har(&recorded(&exchanges))), &[]);
+    result.unwrap();
+}
+
+#[test]
 fn entries_are_named_by_number_and_foreign_ones_passed_over() {
     let broken = |entry: &mut Value| {
         let bytes = STANDARD
