@@ -409,6 +409,36 @@ fn a_script_without_its_variables_ends_with_2_and_names_them() {
 }
 
 #[test]
+fn a_script_is_written_without_the_secrets_that_it_asks_for() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
+    let file = format!(
+        "targets: {{ flow: {{ url: '{}/flow', username: '${{FLOW_KEY}}', password: '${{FLOW_SECRET}}' }} }}\n",
+        served.url
+    );
+    folder.write("conformant.yaml", &file);
+    let secrets = [
+        ("FLOW_KEY", "reference-api-key"),
+        ("FLOW_SECRET", "reference-api-secret"),
+    ];
+    let mut run = folder.command("run --filter flow/read-flows/happy --report json=run.json");
+    let (code, out, err) = ended(run.envs(secrets));
+    assert_eq!(code, 1, "{out}{err}");
+    let (script, _) = folder.run(0, "reproduce run.json 1");
+    folder.write("again.sh", &script);
+    let (code, err) = executed(&folder, &served);
+    assert_eq!(
+        (code, err.as_str()),
+        (
+            2,
+            "FLOW_KEY is not set: set it to the value that the configuration of flow uses\n"
+        )
+    );
+    let (code, out, err) = ended(script_of(&folder, &served).envs(secrets));
+    assert_eq!(code, 1, "{out}{err}");
+}
+
+#[test]
 fn a_hurl_file_fails_where_the_defect_shows() {
     let folder = Folder::new();
     for (fault, filter, expected) in [

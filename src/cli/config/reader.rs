@@ -43,6 +43,7 @@ pub(super) fn open(
         proxies: Proxies::default(),
         curl: Vec::new(),
         is_dry: false,
+        is_of_stored_run: false,
     };
     Ok((file, reader))
 }
@@ -70,6 +71,8 @@ pub(super) struct Reader {
     /// Options of curl for all targets.
     pub(super) curl: Vec<(String, String)>,
     pub(super) is_dry: bool,
+    /// Whether nothing is sent, so that credentials need not be known.
+    pub(super) is_of_stored_run: bool,
 }
 
 impl Reader {
@@ -109,12 +112,27 @@ impl Reader {
 
     /// The same for a value that may be a credential: variables are redacted.
     pub(super) fn fill_secret(&mut self, at: &str, text: &str) -> String {
-        let known = self.secrets.len();
+        let (known, problems) = (self.secrets.len(), self.problems.len());
         let filled = self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()));
+        if let Some(text) = self.unread(problems, text) {
+            return text;
+        }
         if self.secrets[known..].iter().any(String::is_empty) {
             self.report_empty(at, text);
         }
         filled
+    }
+
+    /// The text of a credential whose variables are not set, where nothing is sent. Takes back the problems from number
+    /// `problems` on if they say only that.
+    pub(super) fn unread(&mut self, problems: usize, text: &str) -> Option<String> {
+        let new = &self.problems[problems..];
+        let is_unset = |problem: &ConfigError| matches!(problem, ConfigError::Unset { .. });
+        let is_unread = self.is_of_stored_run && !new.is_empty() && new.iter().all(is_unset);
+        is_unread.then(|| {
+            self.problems.truncate(problems);
+            text.to_owned()
+        })
     }
 
     pub(super) fn report_empty(&mut self, at: &str, text: &str) {
@@ -146,6 +164,7 @@ impl Reader {
         };
         let value = environment(name);
         match value.as_deref() {
+            None if self.is_of_stored_run => return Some(text.to_owned()),
             None => self.report_unset(at, name),
             Some("") => self.report_empty(at, text),
             Some(_) => {}
@@ -249,7 +268,11 @@ fn variable_for(at: &str) -> String {
     } else {
         last
     };
-    let name = format!("{owner}_{last}").to_uppercase().replace('-', "_");
+    let name = match owner.is_empty() {
+        true => last.to_owned(),
+        false => format!("{owner}_{last}"),
+    };
+    let name = name.to_uppercase().replace('-', "_");
     // `X-Auth-API-Key` of `auth` names the service already.
     let twice = format!("{0}_{0}_", owner.to_uppercase());
     match name.strip_prefix(&twice) {

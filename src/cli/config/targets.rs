@@ -107,7 +107,7 @@ impl Reader {
         }
         if let Some(credentials) = &entry.credentials {
             let bearer = Bearer::new(self.in_folder(credentials.command.clone()), COMMAND_MAX);
-            if !self.is_dry {
+            if !self.is_dry && !self.is_of_stored_run {
                 // Run now, so that a failing command is an error of the configuration and not a finding.
                 match bearer.token() {
                     Ok(token) => self.secrets.push(token),
@@ -201,7 +201,8 @@ impl Reader {
             self.secret(&at, &text)?
         } else {
             self.warn_of_missing_braces(&at, &text);
-            self.fill(&at, &text)
+            let filled = self.fill(&at, &text);
+            self.unread(problems, &text).unwrap_or(filled)
         };
         // A variable that is not set is one problem.
         if value.is_empty() && !is_secret && self.problems.len() == problems {
