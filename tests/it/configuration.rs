@@ -80,13 +80,14 @@ fn a_bare_list_of_waivers_is_an_error_that_names_the_missing_key() {
 }
 
 #[test]
-fn a_secret_header_in_the_file_is_a_warning_and_is_not_printed() {
+fn a_secret_in_the_file_is_a_warning_and_is_not_printed() {
     let folder = Folder::new();
-    let text = "targets: { auth: { url: 'http://127.0.0.1:9', headers: { X-Auth-API-Key: hunter22222 } } }\n\
+    let text = "proxy: 'http://me:hunter11111@127.0.0.1:9'\ntargets: { auth: { url: 'http://127.0.0.1:9', headers: { X-Auth-API-Key: hunter22222 } } }\n\
         hooks: { reset: { http: { url: 'http://127.0.0.1:9/', headers: { Authorization: Bearer hunter33333 } } } }\n";
     folder.write("conformant.yaml", text);
     let (_, out, err) = folder.output("run --dry-run --filter auth/create-user/happy");
     for expected in [
+        "warning: the file contains the secret itself at proxy; write `${PROXY}` and set PROXY in the environment",
         "warning: the file contains the secret itself at targets.auth.headers.X-Auth-API-Key; write `${AUTH_API_KEY}` and set AUTH_API_KEY in the environment",
         "warning: the file contains the secret itself at hooks.reset.http.headers.Authorization; write `${RESET_TOKEN}` and set RESET_TOKEN in the environment",
     ] {
@@ -136,6 +137,9 @@ fn a_variable_that_no_target_reads_is_a_hint() {
         assert_eq!(hint(variable, "--reference"), "");
     }
     assert_eq!(hint("UNRELATED", ""), "");
+    let misspelled = "warning: CONFORMANT_FLWO_URL is set, but no service is named `flwo`; did you mean CONFORMANT_FLOW_URL?\n";
+    assert_eq!(hint("CONFORMANT_FLWO_URL", ""), misspelled);
+    assert_eq!(hint("CONFORMANT_DOWNLOADS_URL", ""), "");
 }
 
 #[test]

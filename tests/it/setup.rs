@@ -3,7 +3,7 @@
 use crate::program::{Folder, Served, ended, run};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 #[test]
@@ -516,7 +516,7 @@ fn server(
     answer: impl Fn(&str) -> (&'static str, &'static str, &'static str) + Send + 'static,
 ) -> String {
     use std::io::{BufRead, BufReader, Read, Write};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it listens"));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -645,6 +645,20 @@ fn doctor_detects_missing_callbacks() {
     let why = "hook call_back answered, but no callback arrived within 100ms: the hook may not have asked the target, or ";
     assert!(out.contains(why), "{out}");
     assert!(out.contains(". check that the hook call_back "), "{out}");
+}
+
+#[test]
+fn doctor_says_that_a_port_is_in_use() {
+    let folder = Folder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = json!({
+        "targets": {"flow": {"url": "http://127.0.0.1:9/flow"}},
+        "callbacks": {"listen": taken.local_addr().unwrap().to_string()},
+    });
+    folder.write("conformant.yaml", config.to_string());
+    let (out, _) = folder.run(3, "doctor");
+    let todo = ". set `callbacks.listen` to another port, or stop the program that uses this one";
+    assert!(out.contains(todo), "{out}");
 }
 
 #[test]

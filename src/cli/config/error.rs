@@ -154,8 +154,8 @@ fn help(name: Option<&str>) -> String {
 /// Advice for a number without its unit, such as `10`.
 fn with_unit(text: &str, unit: &str) -> String {
     match text.parse::<u64>() {
-        Ok(number) => format!("; did you mean `{number}{unit}`?"),
-        Err(_) => String::new(),
+        Ok(number) if number > 0 => format!("; did you mean `{number}{unit}`?"),
+        Ok(_) | Err(_) => String::new(),
     }
 }
 

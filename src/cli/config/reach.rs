@@ -104,6 +104,7 @@ impl Reader {
                 && let Some(password) = url.password()
             {
                 self.secrets.push(password.to_owned());
+                self.warn_of_secret("proxy", proxy);
             }
             match proxies(&filled, &environment) {
                 Ok(proxies) => self.proxies = proxies,

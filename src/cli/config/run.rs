@@ -1,7 +1,7 @@
 //! What a run needs to know, of file, environment and flags; the last one wins.
 
 use super::addresses::by_service;
-use super::environment::{CONTROL_TOKEN, environment};
+use super::environment::{CONTROL_TOKEN, environment, names_in_environment};
 use super::error::ConfigError;
 use super::file::{ConfigFile, HookEntry};
 use super::reader::{Reader, open};
@@ -162,9 +162,13 @@ pub(in crate::cli) fn read(args: &TargetArgs, how: Reading<'_>) -> Result<Config
         file = ConfigFile::default();
     }
     reader.is_dry = how.is_dry;
+    reader.is_of_stored_run = how.is_of_stored_run;
     let config = reader.resolve(file, args, how);
-    if config.settings.targets.is_empty() && !how.is_reference && !how.is_of_stored_run {
-        reader.hint_at_variables();
+    if !how.is_reference && !how.is_of_stored_run {
+        reader.hint_at_unknown_services();
+        if config.settings.targets.is_empty() {
+            reader.hint_at_variables();
+        }
     }
     if how.is_run && !config.settings.targets.is_empty() {
         memory::share_between_threads();
@@ -174,6 +178,26 @@ pub(in crate::cli) fn read(args: &TargetArgs, how: Reading<'_>) -> Result<Config
 }
 
 impl Reader {
+    /// Names variables such as `CONFORMANT_FLWO_URL`, whose service does not exist.
+    fn hint_at_unknown_services(&self) {
+        let known = self.index.targets();
+        for name in names_in_environment() {
+            let service = name.strip_prefix("CONFORMANT_");
+            let Some(service) = service.and_then(|rest| rest.strip_suffix("_URL")) else {
+                continue;
+            };
+            let service = service.to_lowercase();
+            let is_known = known.contains(&service.as_str());
+            let near = conformant_base::text::did_you_mean(&service, &known);
+            if let Some(near) = near.filter(|_| !is_known) {
+                note(&format!(
+                    "warning: {name} is set, but no service is named `{service}`; did you mean CONFORMANT_{}_URL?",
+                    near.to_uppercase()
+                ));
+            }
+        }
+    }
+
     /// Names variables of the environment that a target would read, because no target is configured.
     fn hint_at_variables(&mut self) {
         for (service, file) in self.index.iter() {

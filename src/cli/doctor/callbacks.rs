@@ -87,6 +87,9 @@ enum CallbackError {
 impl CallbackError {
     fn todo(&self) -> &'static str {
         match self {
+            Self::Listen(error) if error.is_in_use() => {
+                "set `callbacks.listen` to another port, or stop the program that uses this one"
+            }
             Self::Listen(_) => "set `callbacks.listen` to an address of this machine",
             Self::NoAddress { .. } | Self::Unreached { .. } | Self::Stranger { .. } => {
                 "correct `callbacks.public_url`: it has to lead to `callbacks.listen`"

@@ -240,9 +240,11 @@ fn note_nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String
         ("--service", &args.services),
         ("--partition", args.partition.as_slice()),
     ];
-    let options = given
-        .iter()
-        .flat_map(|(flag, values)| values.iter().map(move |v| format!("{flag} {v}")));
+    let options = given.iter().flat_map(|(flag, values)| {
+        values
+            .iter()
+            .map(move |v| format!("{flag} {}", text::shell_quoted(v)))
+    });
     let mut options: Vec<String> = options.collect();
     options.extend(args.rerun.map(|_| "--rerun last-failed".to_owned()));
     if options.is_empty() {

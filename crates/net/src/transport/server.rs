@@ -81,6 +81,13 @@ pub struct ListenError {
     source: std::io::Error,
 }
 
+impl ListenError {
+    /// Whether another program listens there.
+    pub fn is_in_use(&self) -> bool {
+        self.source.kind() == std::io::ErrorKind::AddrInUse
+    }
+}
+
 /// A listening socket; closed with every connection when dropped.
 #[derive(Debug)]
 pub(super) struct RunningServer {

@@ -100,6 +100,12 @@ fn help(error: &io::Error) -> &'static str {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
             "; set its authority with `tls: { ca: FILE }` or SSL_CERT_FILE"
         }
+        Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
+            if other.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            "; the server shows the certificate of an authority as its own: let that authority sign one for the server \
+             (without `CA:TRUE`), and set `tls: { ca: FILE }` to the authority's"
+        }
         Some(rustls::Error::AlertReceived(rustls::AlertDescription::CertificateRequired)) => {
             "; set one with `tls: { client_certificate: FILE, client_key: FILE }`"
         }
