@@ -71,6 +71,28 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
 }
 
 #[test]
+fn an_address_is_blamed_on_what_gives_it() {
+    let folder = Folder::new();
+    folder.write(
+        "conformant.yaml",
+        "targets: { flow: { url: 'http://127.0.0.1:9' } }\n",
+    );
+    let (_, err) = folder.run(2, "run --target flow=127.0.0.1:9");
+    assert!(
+        err.contains("error: --target flow: 127.0.0.1:9: ") && !err.contains("conformant.yaml:"),
+        "{err}"
+    );
+    let mut run = folder.command("run");
+    let (code, _, err) = ended(run.env("CONFORMANT_FLOW_URL", "http://me:x@127.0.0.1:9"));
+    assert!(
+        code == 2
+            && err.contains("error: CONFORMANT_FLOW_URL: ")
+            && err.contains("; set targets.flow.username and targets.flow.password"),
+        "{err}"
+    );
+}
+
+#[test]
 fn a_bare_list_of_waivers_is_an_error_that_names_the_missing_key() {
     let folder = Folder::new();
     folder.write("waivers.yaml", "# accepted\n- rule: flow/flow/sid\n");
@@ -316,7 +338,7 @@ fn mistakes_about_hooks_services_and_credentials_are_named_before_a_run() {
         (
             2,
             "run --target flow=http://u:hidden-1@127.0.0.1:9",
-            "flow.url: http://[redacted]@127.0.0.1:9: it contains credentials, which are configured apart from the \
+            "--target flow: http://[redacted]@127.0.0.1:9: it contains credentials, which are configured apart from the \
              address; set targets.flow.username",
         ),
         (

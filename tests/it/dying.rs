@@ -32,20 +32,38 @@ struct Route {
 
 impl Route {
     fn to(served: &Served, death: Death, after: usize) -> Self {
+        let count = AtomicUsize::new(0);
+        Self::until(served, death, move |_| {
+            count.fetch_add(1, Ordering::SeqCst) >= after
+        })
+    }
+
+    /// A route that rejects every request that writes.
+    fn read_only(served: &Served) -> Self {
+        Self::until(served, Death::Gateway(403), |request| {
+            !request.starts_with(b"GET ")
+        })
+    }
+
+    fn until(
+        served: &Served,
+        death: Death,
+        is_over: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound socket");
         let target = served.url.trim_start_matches("http://").to_owned();
         let died: Arc<OnceLock<Instant>> = Arc::default();
-        let (end, count) = (Arc::clone(&died), Arc::new(AtomicUsize::new(0)));
+        let (end, is_over) = (Arc::clone(&died), Arc::new(is_over));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if death == Death::Closed && end.get().is_some() {
                     return;
                 }
-                let (target, end, count) = (target.clone(), Arc::clone(&end), Arc::clone(&count));
+                let (target, end) = (target.clone(), Arc::clone(&end));
+                let is_over = Arc::clone(&is_over);
                 std::thread::spawn(move || {
-                    let is_over = || count.fetch_add(1, Ordering::SeqCst) >= after;
-                    let done = relay(client, &target, death, is_over, &end);
+                    let done = relay(client, &target, death, &*is_over, &end);
                     if death == Death::Closed && end.get().is_some() {
                         // Wakes the listener, which then closes.
                         drop(TcpStream::connect(address));
@@ -64,7 +82,7 @@ fn relay(
     mut client: TcpStream,
     target: &str,
     death: Death,
-    is_over: impl Fn() -> bool,
+    is_over: impl Fn(&[u8]) -> bool,
     end: &OnceLock<Instant>,
 ) -> std::io::Result<()> {
     let mut server = TcpStream::connect(target)?;
@@ -76,7 +94,7 @@ fn relay(
         if length == 0 {
             return server.shutdown(Shutdown::Both);
         }
-        if !is_over() {
+        if !is_over(&request[..length]) {
             server.write_all(&request[..length])?;
             continue;
         }
@@ -180,5 +198,31 @@ fn a_target_that_stops_answering_ends_an_exploration_without_findings() {
         assert!(printed.contains("the target stopped answering: "), "{name}");
         assert!(printed.contains("0 findings until then"), "{name}");
         assert!(took < SOON, "{took:?}, {name}");
+    });
+}
+
+/// In each service the scenarios begin with one kind of request that writes.
+#[test]
+fn credentials_that_may_only_read_end_a_run_with_3() {
+    let rows = [
+        "auth/*",
+        "chat/*",
+        "flow/*",
+        "media/*",
+        "auth/create-user/*",
+    ];
+    at_once(&rows, |index| {
+        let folder = Folder::new();
+        let served = Served::start(&folder, &[]);
+        let route = Route::read_only(&served);
+        let line = format!(
+            "run --target all={} --hooks {}/_control --filter {}",
+            route.url, served.url, rows[index]
+        );
+        let (out, err) = folder.run(3, &line);
+        assert!(!out.contains("FAIL 1."), "{line}: {out}");
+        assert_eq!(err.matches("error: ").count(), 1, "{line}: {err}");
+        let why = " accepts the configured credentials for reads, and answers 401 or 403 to every request that writes: give ";
+        assert!(err.contains(why), "{line}: {err}");
     });
 }

@@ -164,6 +164,13 @@ fn credentials_for(at: &str, source: &UrlError) -> String {
     if *source != UrlError::Credentials {
         return String::new();
     }
+    let service = at.strip_prefix("--target ").or_else(|| {
+        let of_variable = at.strip_prefix("CONFORMANT_");
+        of_variable.and_then(|rest| rest.strip_suffix("_URL"))
+    });
+    if let Some(service) = service.map(str::to_lowercase) {
+        return format!("; set targets.{service}.username and targets.{service}.password");
+    }
     match at.strip_suffix(".url") {
         Some(hook) if at.starts_with("hooks.") => {
             format!("; send them in {hook}.headers, such as Authorization")

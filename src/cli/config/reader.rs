@@ -42,6 +42,7 @@ pub(super) fn open(
         path,
         proxies: Proxies::default(),
         curl: Vec::new(),
+        givers: BTreeMap::new(),
         is_dry: false,
         is_of_stored_run: false,
     };
@@ -60,6 +61,8 @@ pub(super) struct Reader {
     pub(super) index: Arc<ServiceIndex>,
     /// The settings of targets, by service.
     pub(super) configured: BTreeMap<String, Configured>,
+    /// The flag or variable that gives the address of a target, by service; otherwise the file does.
+    pub(super) givers: BTreeMap<String, String>,
     pub(super) problems: Vec<ConfigError>,
     pub(super) warnings: Vec<String>,
     pub(super) secrets: Vec<String>,

@@ -246,11 +246,15 @@ impl Reader {
         }
         let urls = targets_of_environment(&index).into_iter();
         for (service, url) in urls.filter(|_| !how.is_reference) {
+            let variable = format!("CONFORMANT_{}_URL", service.to_uppercase());
+            self.givers.insert(service.clone(), variable);
             entries.entry(service).or_default().url = Some(url);
         }
         match by_service(&self.index, "--target", &args.targets) {
             Ok(urls) => {
                 for (service, url) in urls {
+                    let flag = format!("--target {service}");
+                    self.givers.insert(service.clone(), flag);
                     entries.entry(service).or_default().url = Some(url);
                 }
             }

@@ -45,13 +45,15 @@ impl Reader {
         let at = |key: &str| format!("targets.{name}.{key}");
         let text = entry.url.as_deref();
         let problems = self.problems.len();
-        let url = text.map_or_else(String::new, |url| self.fill(&at("url"), url));
+        let giver = self.givers.get(name).cloned();
+        let giver = giver.unwrap_or_else(|| at("url"));
+        let url = text.map_or_else(String::new, |url| self.fill(&giver, url));
         match text {
             // The variable is reported.
             _ if self.problems.len() > problems => {}
-            Some("") => self.report_empty(&at("url"), "\"\""),
-            Some(text) if url.is_empty() => self.report_empty(&at("url"), text),
-            Some(_) => self.base_url(&at("url"), &url),
+            Some("") => self.report_empty(&giver, "\"\""),
+            Some(text) if url.is_empty() => self.report_empty(&giver, text),
+            Some(_) => self.base_url(&giver, &url),
             None => {}
         }
         let mut target = if self.is_reference {

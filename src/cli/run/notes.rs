@@ -31,7 +31,9 @@ pub(super) fn print(run: &Run<'_>, conclusion: &RunConclusion, record: &RunRecor
             "the names {names} may exist at the target since an earlier run, so failed scenarios were repeated with other names; a run without --names needs no repetition"
         ));
     }
-    note_other_encodings(run, record);
+    if conclusion.errors.is_empty() {
+        note_other_encodings(run, record);
+    }
     run.signals.notice().into_iter().for_each(note);
 }
 
@@ -58,8 +60,9 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
         let gone = ended.gone.as_ref();
         gone.is_some_and(|(gone, why)| gone == service && why == EXPIRED)
     };
+    let is_explained = |service: &String| has_expired(service) || ended.read_only.contains(service);
     let rejected = ended.rejected_account.as_ref();
-    if let Some(service) = rejected.filter(|service| !has_expired(service)) {
+    if let Some(service) = rejected.filter(|service| !is_explained(service)) {
         errors.push(format!(
             "{service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
         ));

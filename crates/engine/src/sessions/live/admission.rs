@@ -13,6 +13,14 @@ use std::sync::Mutex;
 const DENIALS_TO_CLOSE: usize = 5;
 /// The same for a single operation, which alone may be forbidden.
 const DENIALS_OF_ONE_TO_CLOSE: usize = 10;
+/// The same by the number of operations.
+fn denials_to_close(operations: usize) -> usize {
+    match operations {
+        0 | 1 => DENIALS_OF_ONE_TO_CLOSE,
+        _ => DENIALS_TO_CLOSE,
+    }
+}
+
 /// Answers of another server or path to several operations, without any other answer before, with which the address
 /// counts as wrong. More than rejections, because a service may lack operations.
 const ELSEWHERE_TO_CLOSE: usize = 40;
@@ -73,10 +81,10 @@ impl Writes {
         !self.is_admitted && !self.denied.is_empty()
     }
 
-    /// Whether this happened often enough, for requests of several kinds.
+    /// Whether this happened often enough.
     fn seem_forbidden(&self) -> bool {
         let denied: usize = self.denied.values().sum();
-        self.are_rejected() && self.denied.len() > 1 && denied >= DENIALS_TO_CLOSE
+        self.are_rejected() && denied >= denials_to_close(self.denied.len())
     }
 }
 
@@ -102,10 +110,7 @@ struct Answers {
 
 impl Answers {
     fn closed(&self) -> Option<Closed> {
-        let most = match self.denied_operations.len() {
-            0 | 1 => DENIALS_OF_ONE_TO_CLOSE,
-            _ => DENIALS_TO_CLOSE,
-        };
+        let most = denials_to_close(self.denied_operations.len());
         let is_elsewhere = self.has_only_foreign_answers()
             && self.elsewhere >= ELSEWHERE_TO_CLOSE
             && self.elsewhere_operations.len() >= ELSEWHERE_OPERATIONS_TO_CLOSE;
@@ -446,10 +451,9 @@ mod tests {
         let denied = [("POST a", 403), ("POST b", 403)].repeat(3);
         assert!(is_read_only(&denied, ProbeResult::Admitted));
         assert!(!is_read_only(&denied, ProbeResult::NothingWrong));
-        assert!(!is_read_only(
-            &[("POST a", 403)].repeat(6),
-            ProbeResult::Admitted
-        ));
+        let one = [("POST a", 403)];
+        assert!(!is_read_only(&one.repeat(9), ProbeResult::Admitted));
+        assert!(is_read_only(&one.repeat(10), ProbeResult::Admitted));
         let written = [denied.as_slice(), &[("POST a", 400)]].concat();
         assert!(!is_read_only(&written, ProbeResult::Admitted));
     }

@@ -392,7 +392,10 @@ impl Live {
                 (status, Some(why)) => {
                     ProbeResult::Elsewhere(format!("GET {path} answered {status} {why}"))
                 }
-                (200..=299, None) if is_needed() => ProbeResult::Admitted,
+                // Also a service that does not have the resource has looked at the credentials before.
+                (200..=299 | 400 | 404 | 409 | 410 | 422, None) if is_needed() => {
+                    ProbeResult::Admitted
+                }
                 (_, None) => ProbeResult::NothingWrong,
             })
         };
