@@ -404,7 +404,8 @@ fn a_script_without_its_variables_ends_with_2_and_names_them() {
         &Served::start(&folder, &["--fault", "flow/name-null"]),
     );
     assert_eq!(code, 2, "{err}");
-    let expected = "CONFORMANT_FLOW_USERNAME is not set: set it to the user name for flow\n";
+    let expected = "CONFORMANT_FLOW_USERNAME is not set: set it to the user name for flow\n\
+        CONFORMANT_FLOW_PASSWORD is not set: set it to the password for flow\n";
     assert_eq!(err, expected);
 }
 
@@ -431,7 +432,8 @@ fn a_script_is_written_without_the_secrets_that_it_asks_for() {
         (code, err.as_str()),
         (
             2,
-            "FLOW_KEY is not set: set it to the value that the configuration of flow uses\n"
+            "FLOW_KEY is not set: set it to the value that the configuration of flow uses\n\
+             FLOW_SECRET is not set: set it to the value that the configuration of flow uses\n"
         )
     );
     let (code, out, err) = ended(script_of(&folder, &served).envs(secrets));
