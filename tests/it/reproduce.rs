@@ -381,6 +381,20 @@ fn script_of(folder: &Folder, served: &Served) -> Command {
     bash
 }
 
+/// The bytes of a file are no field of the request that uploads it.
+#[test]
+fn a_script_runs_the_scenario_where_exchanges_do_not_decide_although_a_refusal_would() {
+    let folder = Folder::new();
+    let fault = "media/last-line-end-lost";
+    let broken = found(&folder, fault, "media/media/awkward-content");
+    let (script, _) = folder.run(0, "reproduce run.json 1");
+    folder.write("again.sh", &script);
+    let (code, err) = executed(&folder, &broken);
+    assert_eq!(code, 1, "{err}\n{script}");
+    let (code, err) = executed(&folder, &Served::start(&folder, &[]));
+    assert_eq!(code, 0, "{err}\n{script}");
+}
+
 #[test]
 fn a_script_without_its_variables_ends_with_2_and_names_them() {
     let folder = Folder::new();
