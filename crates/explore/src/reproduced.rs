@@ -225,7 +225,8 @@ fn deciding(
     (!examples.is_empty()).then(|| steps.collect())
 }
 
-/// The steps that write, decide, or capture for others; other reads are left out. Where the schema of a write's own
+/// The steps that write, decide, or capture for others, and of rules of a history those that show a resource like the last one;
+/// other reads are left out. Where the schema of a write's own
 /// response is the rule, other writes are left out as well.
 fn without_looks(
     finding: &Finding,
@@ -236,10 +237,16 @@ fn without_looks(
 ) -> Vec<Step> {
     let predicate = rulebook.rules.get(&finding.rule).and_then(predicate_of);
     let is_of_history = predicate.is_some_and(|p| p.needs().contains(&Need::History));
-    let does_write = |step: &Step| {
-        let called = step.operation();
-        let operation = called.and_then(|call| rulebook.called(&service.name, call));
-        operation.is_some_and(|operation| operation.does.writes())
+    let called = |step: &Step| rulebook.called(&service.name, step.operation()?);
+    let does_write = |step: &Step| called(step).is_some_and(|operation| operation.does.writes());
+    // A resource that one response shows has to be in another one.
+    let subject = steps.last().and_then(called);
+    let subject = subject.and_then(|operation| operation.resource.as_ref());
+    let shows_subject = |step: &Step| {
+        is_of_history
+            && called(step).is_some_and(|operation| {
+                operation.list_key.is_none() && operation.resource.as_ref() == subject
+            })
     };
     let is_of_schema = rulebook.rules.get(&finding.rule).is_some_and(|rule| {
         matches!(
@@ -254,7 +261,9 @@ fn without_looks(
         let is_last = index + 1 == steps.len();
         let is_read = step.names().is_some_and(|name| read.contains(name));
         let only_looks = step.address().is_some()
-            || (step.operation().is_some() && (is_of_last || !does_write(step)))
+            || (step.operation().is_some()
+                && (is_of_last || !does_write(step))
+                && !shows_subject(step))
             || (step.rejected().is_some() && !is_of_history);
         if !(is_last || is_read || deciding.contains(&(index + 1)) || !only_looks) {
             continue;
