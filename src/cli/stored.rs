@@ -12,7 +12,7 @@ use conformant_engine::evidence_file::{self, Reader};
 use conformant_engine::{Demands, gate};
 use conformant_record::waivers::{self, Waivers};
 use conformant_record::{Level, RunEvent, RunRecord};
-use conformant_report::{Consumer, Settings};
+use conformant_report::{Consumer, Settings, limits};
 use conformant_selftest::known_defects;
 use conformant_versions::RunDifference;
 use std::fs::File;
@@ -82,7 +82,11 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
             (evaluated.record, was_trouble(&stored), evaluated.notes)
         }
     };
-    let mut problems = Waivers::on(&waivers, today()).apply(&mut record, true);
+    let is_whole = !limits(&record).iter().any(|limit| {
+        let parts = ["--filter", "--rerun", "--since", "--races"];
+        parts.iter().any(|flag| limit.starts_with(flag))
+    });
+    let mut problems = Waivers::on(&waivers, today()).apply(&mut record, is_whole);
     problems.extend(claims.judge(&mut record));
     let known = known_defects(args.specs.specs.as_deref());
     conformant_record::add_defects(&mut record, &known, args.output.strict);

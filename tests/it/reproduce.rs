@@ -381,7 +381,7 @@ fn script_of(folder: &Folder, served: &Served) -> Command {
     bash
 }
 
-/// The bytes of a file are no field of the request that uploads it.
+/// The bytes of a file are not part of the fields of the request that uploads it.
 #[test]
 fn a_script_runs_the_scenario_where_exchanges_do_not_decide_although_a_refusal_would() {
     let folder = Folder::new();

@@ -111,6 +111,7 @@ fn a_target_that_serves_no_request_fails_the_run_with_its_reason() {
     let limit = "HTTP/1.1 429 Too Many\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
     let gateway = "HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n";
     let absent = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+    let tls = "\u{15}\u{3}\u{3}\0\u{2}\u{2}F";
     for (answer, services, says) in [
         (
             redirect,
@@ -131,6 +132,11 @@ fn a_target_that_serves_no_request_fails_the_run_with_its_reason() {
             absent,
             "auth,flow",
             "answered 404 also without credentials; correct targets.auth.url",
+        ),
+        (
+            tls,
+            "chat,flow",
+            "what answers does not speak HTTP: looks like TLS; the response starts with 15 03 03",
         ),
     ] {
         let target = Target::answering(move |_| keep(answer));

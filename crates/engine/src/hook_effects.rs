@@ -11,8 +11,9 @@ use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall, Outcome};
 use conformant_record::Finding;
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::scenario::Credentials;
-use conformant_rulebook::{Action, Operation, Rulebook};
+use conformant_rulebook::{Action, Operation, Origin, Rulebook};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of findings: about a state that time changes, the state after a hook, and an item that a list lacks.
@@ -227,6 +228,11 @@ fn cause(
         Event::Exchange(of) => Some(*of) == index,
         Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => false,
     });
+    let shown = evidence.events.iter().position(|event| match event {
+        Event::Hook(call) => index.is_none() && call.step == finding.step,
+        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => false,
+    });
+    let until = until.or(shown);
     let until = until.unwrap_or(evidence.events.len());
     if finding.pointer == "/count" && exchange.is_none() {
         let are_too_few = finding.actual == "0" || finding.expected.starts_with("at least ");
@@ -244,11 +250,75 @@ fn cause(
         };
         is_awaited || results(call).any(|key| lacks(key) || is_unknown(key))
     });
-    named.map(|call| call.name.clone())
+    let last = named.or_else(|| {
+        let acted = before.iter().rev().map(|(_, call)| *call);
+        match exchange {
+            Some(one) => changes_what_it_shows(rulebook, finding, one, acted),
+            None => match evidence.events.get(shown?)? {
+                Event::Hook(shown) => acts_on_what_it_shows(rulebook, shown, acted),
+                Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+            },
+        }
+    });
+    last.map(|call| call.name.clone())
+}
+
+/// The last of the hooks that act on such resources as a response shows, and on one that its request names. No action makes
+/// a value ill-formed.
+fn changes_what_it_shows<'e>(
+    rulebook: &Rulebook,
+    finding: &Finding,
+    exchange: &Exchange,
+    mut acted: impl Iterator<Item = &'e HookCall>,
+) -> Option<&'e HookCall> {
+    let is_of_state = rulebook.rules.get(&finding.rule).is_some_and(|rule| {
+        matches!(
+            rule.origin,
+            Origin::Written(_) | Origin::Operation { .. } | Origin::ListWalk { .. }
+        )
+    });
+    let operation = rulebook.called(&exchange.service, &exchange.operation);
+    let kind = operation.filter(|_| is_of_state)?.resource.as_deref()?;
+    acted.find(|call| {
+        let hook = rulebook.index.hook(&call.name);
+        let mut effects = hook.into_iter().flat_map(|hook| &hook.effects);
+        effects.any(|effect| effect.does != Action::Makes && effect.kind == kind)
+            && texts(&call.arguments)
+                .any(|text| exchange.sent.values().any(|sent| text_of(sent) == text))
+    })
+}
+
+/// The last of the hooks with an effect on what another hook shows: both have an argument in common.
+fn acts_on_what_it_shows<'e>(
+    rulebook: &Rulebook,
+    shown: &HookCall,
+    mut acted: impl Iterator<Item = &'e HookCall>,
+) -> Option<&'e HookCall> {
+    acted.find(|call| {
+        let hook = rulebook.index.hook(&call.name);
+        hook.is_some_and(|hook| !hook.effects.is_empty())
+            && texts(&call.arguments).any(|text| texts(&shown.arguments).any(|own| own == text))
+    })
+}
+
+/// The texts and numbers in the arguments of a hook. Short ones are equal by chance.
+fn texts(arguments: &Value) -> impl Iterator<Item = Cow<'_, str>> {
+    const TEXT_BYTES_MIN: usize = 4;
+    let members = arguments.as_object().into_iter();
+    let texts = members.flat_map(|members| members.values()).map(text_of);
+    texts.filter(|text| text.len() >= TEXT_BYTES_MIN)
+}
+
+fn text_of(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Cow::Borrowed(""),
+    }
 }
 
 /// The hooks whose effects should have caused callbacks: the actions since the last write before the step that waits for
-/// them.
+/// them, and those that set where callbacks go.
 fn causes(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<String> {
     let is_write = |event: &&Event| match event {
         Event::Exchange(index) => {
@@ -258,7 +328,7 @@ fn causes(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<Strin
         Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => false,
     };
     let since = evidence.events.iter().rev().take_while(|e| !is_write(e));
-    let names: BTreeSet<&str> = since
+    let mut names: BTreeSet<&str> = since
         .filter_map(|event| match event {
             Event::Hook(call) if call.step < step => Some(call.name.as_str()),
             Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
@@ -268,6 +338,15 @@ fn causes(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<Strin
             hook.is_some_and(|hook| !hook.effects.is_empty())
         })
         .collect();
+    let before = calls(evidence).filter(|(_, call)| call.step < step);
+    let sets_address =
+        |call: &&HookCall| texts(&call.arguments).any(|text| text.starts_with("http"));
+    names.extend(
+        before
+            .map(|(_, call)| call)
+            .filter(sets_address)
+            .map(|call| call.name.as_str()),
+    );
     (!names.is_empty()).then(|| Vec::from_iter(names).join(" or "))
 }
 
@@ -417,6 +496,41 @@ mod tests {
             Some("create_flow")
         );
         assert_eq!(cause_of(STATE, "\"approved\"", "\"pending\"", false), None);
+    }
+
+    #[test]
+    fn a_finding_about_what_a_hook_acts_on_names_the_hook() {
+        let mut evidence = Evidence::default();
+        let person = json!({"channel_sid": "CH1234", "identity": "somebody"});
+        called(&mut evidence, "leave_channel", person, json!({}));
+        created(&mut evidence, "2026-01-01T00:00:00Z");
+        let exchange = &mut evidence.exchanges[0];
+        exchange.service = "chat".to_owned();
+        exchange.operation = "fetch-member".to_owned();
+        exchange.sent = BTreeMap::from([("ChannelSid".to_owned(), json!("CH1234"))]);
+        let phone = json!({"cellphone": "2015550123"});
+        called(&mut evidence, "install_app", phone.clone(), json!({}));
+        called(&mut evidence, "show_device", phone, json!({}));
+        let Some(Event::Hook(shown)) = evidence.events.last_mut() else {
+            unreachable!("it was called last");
+        };
+        shown.step = 2;
+        let cause_of = |rule: &str, exchange: usize, step: usize| {
+            let rule = rule.to_owned();
+            let finding = Finding {
+                rule,
+                exchange,
+                step,
+                ..Finding::default()
+            };
+            cause(shared(), &evidence, false, &finding)
+        };
+        let member = cause_of("chat/fetch-member", 1, 1);
+        assert_eq!(member.as_deref(), Some("leave_channel"));
+        let shown = cause_of("auth/devices/request-shown", 0, 2);
+        assert_eq!(shown.as_deref(), Some("install_app"));
+        // No action of people makes a value ill-formed.
+        assert_eq!(cause_of("chat/member/sid", 1, 1), None);
     }
 
     #[test]

@@ -169,50 +169,61 @@ pub(super) fn file(scenario: &Scenario, comment: &str, says: &str) -> (String, S
     (format!("{service}/{name}.yaml"), text)
 }
 
-/// Adds an accepted call after each refused one that has none, because a refusal counts only with its counterpart;
-/// without a known counterpart the refusal is not required.
+/// Adds an accepted call after the last refused one where an operation has none, because a refusal counts only with its
+/// counterpart; without a known counterpart the refusal is not required.
 pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step>) -> Vec<Step> {
     let whole = |call: &str| match call.contains('/') {
         true => call.to_owned(),
         false => format!("{}/{call}", service.name),
     };
     let is_demanded = |step: &Step| step.rejected().is_none() && !step.is_either();
-    let mut accepted: BTreeSet<String> = steps
+    let accepted: BTreeSet<String> = steps
         .iter()
         .filter(|step| is_demanded(step))
         .filter_map(|step| step.operation().map(whole))
         .collect();
-    let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
-    let mut all = Vec::with_capacity(steps.len());
-    for mut step in steps {
-        known.extend(brought(rulebook, service, &step));
+    let refused = |step: &Step| {
         let refused = step.call().filter(|call| call.demand.rejected().is_some());
-        let refused = refused.map(|refused| (refused.call.clone(), whole(&refused.call)));
-        let Some((written, call)) = refused.filter(|(_, call)| !accepted.contains(call)) else {
-            all.push(step);
-            continue;
-        };
+        let call = refused.map(|refused| whole(&refused.call));
+        call.filter(|call| !accepted.contains(call))
+    };
+    let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
+    let mut twins: BTreeMap<String, (usize, Option<Step>)> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate() {
+        known.extend(brought(rulebook, service, step));
+        let Some(call) = refused(step) else { continue };
         let happy = call.split_once('/').and_then(|(of, id)| {
             let happy = rulebook.services.get(of)?.happy.get(id)?;
             let reads = Value::Object(happy.with.clone()).to_string();
             let reads = interpolations(&reads).ok()?;
+            let mut reads = reads.iter();
             reads
-                .iter()
                 .all(|one| known.contains(&one.path[0]))
                 .then_some(happy)
         });
-        let Some(happy) = happy else {
-            step.demand_nothing();
-            all.push(step);
-            continue;
-        };
-        let baseline = Step::from(Call {
-            call: written,
-            with: happy.with.clone(),
-            ..Call::default()
+        let written = step.operation().unwrap_or_default().to_owned();
+        let twin = happy.map(|happy| {
+            let twin = Call {
+                call: written,
+                with: happy.with.clone(),
+                ..Call::default()
+            };
+            Step::from(twin).of_setup()
         });
-        accepted.insert(call);
-        all.extend([step, baseline.of_setup()]);
+        twins.insert(call, (index, twin));
+    }
+    let mut all = Vec::with_capacity(steps.len());
+    for (index, mut step) in steps.into_iter().enumerate() {
+        let twin = refused(&step).and_then(|call| twins.get(&call));
+        if matches!(twin, Some((_, None))) {
+            step.demand_nothing();
+        }
+        all.push(step);
+        if let Some((last, Some(twin))) = twin
+            && *last == index
+        {
+            all.push(twin.clone());
+        }
     }
     all
 }

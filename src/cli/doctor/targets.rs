@@ -1,15 +1,38 @@
 //! Checks reachability, credentials, clock, rate limit and encodings of a target.
 
-use super::access::{Access, Targets, headline};
+use super::access::{Access, ProbeError, Targets, headline};
 use super::{Check, Diagnosis};
 use conformant_base::clock;
-use conformant_base::http::{Request, Response};
+use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::probe::another_answer;
+use conformant_net::transport::LIKE_TLS;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 
 /// A larger clock offset makes short-lived tokens fail.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
+
+/// What to do about a target that was not reached.
+fn unreachable_todo(service: &str, url: &str, error: &ProbeError) -> String {
+    let key = format!("targets.{service}.url ({url})");
+    let fault = match error {
+        ProbeError::Silent(fault) => fault,
+        ProbeError::Credentials(_) => {
+            return format!("correct the credentials of targets.{service}");
+        }
+    };
+    if fault.detail.starts_with(LIKE_TLS) {
+        format!("write https:// in {key}")
+    } else if fault.cause == Cause::NotHttp {
+        format!("correct {key}: another protocol is spoken there")
+    } else if fault.cause == Cause::Tls {
+        format!(
+            "correct the certificate of the server, `tls` in the configuration, or {key}, as the message says"
+        )
+    } else {
+        format!("start {service}, or correct {key}")
+    }
+}
 
 /// Checks one target; returns whether the service answers at its address.
 pub(super) fn check(
@@ -25,7 +48,7 @@ pub(super) fn check(
     diagnosis.headlines.extend(headline);
     let (answer, is_granted) = match &access {
         Access::Unreachable(error) => {
-            let todo = format!("start {service}, or correct targets.{service}.url ({url})");
+            let todo = unreachable_todo(service, &url, error);
             diagnosis.push(Check::failed(what("reachable"), error.to_string(), todo));
             return false;
         }

@@ -50,7 +50,7 @@ pub use self::listener::Listener;
 pub use self::multipart::Multipart;
 pub use self::origin::{BaseUrl, Origin, UrlError};
 pub use self::proxy::{Proxies, Proxy, ProxyError};
-pub use self::reading::{Answer, Note};
+pub use self::reading::{Answer, LIKE_TLS, Note};
 pub use self::server::{ListenError, ServerSettings};
 pub use self::sink::{Callback, Reply, Sink};
 pub use self::tls::TrustError;

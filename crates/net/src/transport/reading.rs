@@ -222,9 +222,12 @@ fn looks_like_http(bytes: &[u8]) -> bool {
     bytes.starts_with(HTTP) || HTTP.starts_with(bytes)
 }
 
+/// The beginning of the description where a server speaks TLS, although the address is `http://`.
+pub const LIKE_TLS: &str = "looks like TLS";
+
 fn not_http(bytes: &[u8]) -> Fault {
     let hint = match bytes {
-        [0x14..=0x17, 3, ..] => "looks like TLS",
+        [0x14..=0x17, 3, ..] => LIKE_TLS,
         [b'S', b'S', b'H', b'-', ..] => "looks like SSH",
         [b'2', b'2', b'0', b' ' | b'-', ..] => "looks like SMTP or FTP",
         [0, 0, _, 4, ..] | [b'P', b'R', b'I', b' ', ..] => "looks like HTTP/2",

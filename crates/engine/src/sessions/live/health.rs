@@ -32,6 +32,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const PROBE_EVERY: Duration = Duration::from_millis(300);
 /// A response with a larger body is not requested again as a probe.
 const PROBE_BODY_MAX: usize = 64 * 1024;
+/// Requests without any answer in time, to a service that never answered, with which the run ends.
+const UNANSWERED_TO_END: usize = 3;
 /// Longest pause that a gateway may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
@@ -67,6 +69,8 @@ struct Service {
     probed_at: Option<Instant>,
     /// Why it could not be reached, if it never answered.
     unreached: Option<String>,
+    /// How many requests ended with their time limit, if it never answered.
+    unanswered: usize,
 }
 
 /// A sign that a service is gone.
@@ -103,6 +107,15 @@ impl Health {
             number,
             began,
         }
+    }
+
+    /// Whether a service has answered none of several requests in time.
+    pub(super) fn is_mute(&self, service: &str) -> bool {
+        let state = lock(&self.state);
+        let known = state.services.get(service);
+        known.is_some_and(|known| {
+            known.answered_at.is_none() && known.unanswered >= UNANSWERED_TO_END
+        })
     }
 
     pub(super) fn gone(&self) -> Option<(String, String)> {
@@ -176,12 +189,13 @@ impl InFlightExchange<'_> {
                     }
                 }
             }
-            Err(fault) if is_sign(&fault.cause) => {
-                if service.answered_at.is_none()
-                    && let Some(why) = why_unreached(fault)
-                {
+            Err(fault) if service.answered_at.is_none() => {
+                if let Some(why) = why_unreached(fault) {
                     service.unreached.get_or_insert(why);
+                    service.unanswered += usize::from(is_silence(&fault.cause));
                 }
+            }
+            Err(fault) if is_sign(&fault.cause) => {
                 // An exchange that ends with its time limit has been silent since it began.
                 let why = fault.to_string();
                 service.doubt(self.began, why, GONE_AFTER);
@@ -367,16 +381,24 @@ fn is_sign(cause: &Cause) -> bool {
         )
 }
 
-/// Why a service without any answer so far cannot be reached. A part of an answer shows that it can.
+/// Whether a request was not answered in time.
+fn is_silence(cause: &Cause) -> bool {
+    matches!(cause, Cause::WriteTimeout { .. } | Cause::FirstByteTimeout)
+}
+
+/// Why a service without any answer so far cannot be reached. A part of an HTTP answer shows that it can.
 fn why_unreached(fault: &SendFault) -> Option<String> {
     let cause = &fault.cause;
     if cause.is_unreachable() || *cause == Cause::Tls {
         return Some(fault.detail.clone());
     }
-    let is_silent = matches!(
-        cause,
-        Cause::WriteTimeout { .. } | Cause::FirstByteTimeout | Cause::Reset | Cause::EmptyResponse
-    );
+    if *cause == Cause::NotHttp {
+        return Some(format!(
+            "what answers does not speak HTTP: {}",
+            fault.detail
+        ));
+    }
+    let is_silent = is_silence(cause) || matches!(cause, Cause::Reset | Cause::EmptyResponse);
     is_silent.then(|| format!("it answered no request ({cause}: {})", fault.detail))
 }
 

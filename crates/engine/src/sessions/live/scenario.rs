@@ -428,6 +428,9 @@ impl LiveScenario<'_> {
         let answer = self.exchange(base, request);
         let has_own = self.live.has_fixed_credentials(service, request);
         in_flight.note(request, &answer, has_own);
+        if answer.is_err() && self.live.health.is_mute(service) {
+            self.live.interrupted.store(true, Ordering::Relaxed);
+        }
         if let Ok(answer) = &answer
             && has_own
             && is_change(request)
