@@ -82,10 +82,11 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
             (evaluated.record, was_trouble(&stored), evaluated.notes)
         }
     };
-    let is_whole = !limits(&record).iter().any(|limit| {
-        let parts = ["--filter", "--rerun", "--since", "--races"];
-        parts.iter().any(|flag| limit.starts_with(flag))
-    });
+    let is_whole = !record.invocation.is_empty()
+        && !limits(&record).iter().any(|limit| {
+            let parts = ["--filter", "--rerun", "--since", "--races"];
+            parts.iter().any(|flag| limit.starts_with(flag))
+        });
     let mut problems = Waivers::on(&waivers, today()).apply(&mut record, is_whole);
     problems.extend(claims.judge(&mut record));
     let known = known_defects(args.specs.specs.as_deref());

@@ -432,6 +432,23 @@ fn merged_parts_fail_as_the_whole_run_does() {
     );
 }
 
+/// A filter leaves out where a waiver may be needed, also when the run is judged again.
+#[test]
+fn an_unused_waiver_fails_no_filtered_run_that_is_judged_again() {
+    let folder = Folder::new();
+    folder.write(
+        "waivers.yaml",
+        "waivers:\n  - { rule: flow/flow/sid, reason: known, expires: 9999-01-31 }\n",
+    );
+    let run =
+        "run --reference -q --prove off --filter flow/read-flows/happy --waivers waivers.yaml";
+    let kept = "--report json=run.json --keep-evidence run.gz";
+    folder.run(0, &format!("{run} {kept}"));
+    for stored in ["run.json", "run.gz"] {
+        folder.run(0, &format!("judge {stored} -q --waivers waivers.yaml"));
+    }
+}
+
 /// The run is complete and breaks no rule, but a hook failed: what was judged is not all that was requested.
 #[test]
 fn a_stored_run_with_a_failed_hook_still_ends_with_3() {

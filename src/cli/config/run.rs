@@ -226,6 +226,29 @@ impl Reader {
         }
     }
 
+    /// The addresses by service that the environment and flags give; the last one wins.
+    fn given_urls(&mut self, args: &TargetArgs, is_reference: bool) -> Vec<(String, String)> {
+        let mut given = Vec::new();
+        if !is_reference {
+            given = targets_of_environment(&self.index);
+        }
+        for (service, _) in &given {
+            let variable = format!("CONFORMANT_{}_URL", service.to_uppercase());
+            self.givers.insert(service.clone(), variable);
+        }
+        match by_service(&self.index, "--target", &args.targets) {
+            Ok(urls) => {
+                for (service, url) in urls {
+                    let flag = format!("--target {service}");
+                    self.givers.insert(service.clone(), flag);
+                    given.push((service, url));
+                }
+            }
+            Err(problem) => self.problems.push(problem.into()),
+        }
+        given
+    }
+
     fn resolve(&mut self, file: ConfigFile, args: &TargetArgs, how: Reading<'_>) -> Config {
         let reach = self.reach(&file);
         let index = Arc::clone(&self.index);
@@ -244,21 +267,8 @@ impl Reader {
                 });
             }
         }
-        let urls = targets_of_environment(&index).into_iter();
-        for (service, url) in urls.filter(|_| !how.is_reference) {
-            let variable = format!("CONFORMANT_{}_URL", service.to_uppercase());
-            self.givers.insert(service.clone(), variable);
+        for (service, url) in self.given_urls(args, how.is_reference) {
             entries.entry(service).or_default().url = Some(url);
-        }
-        match by_service(&self.index, "--target", &args.targets) {
-            Ok(urls) => {
-                for (service, url) in urls {
-                    let flag = format!("--target {service}");
-                    self.givers.insert(service.clone(), flag);
-                    entries.entry(service).or_default().url = Some(url);
-                }
-            }
-            Err(problem) => self.problems.push(problem.into()),
         }
         let is_live = entries.values().any(|entry| entry.url.is_some());
         let mut settings = Settings {

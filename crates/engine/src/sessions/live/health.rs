@@ -12,6 +12,7 @@ use conformant_base::clock;
 use conformant_base::http::{Cause, Request, Response};
 use conformant_base::parallel::lock;
 use conformant_net::transport::Limits;
+use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -63,6 +64,8 @@ struct Service {
     slowest: Duration,
     /// The last read that it answered, and whether that read had the configured credentials.
     read: Option<(Request, bool)>,
+    /// Whether it accepted a request with the configured credentials.
+    has_admitted: bool,
     /// When the exchanges in flight began.
     in_flight: BTreeMap<u64, Instant>,
     doubt: Option<Doubt>,
@@ -176,13 +179,15 @@ impl InFlightExchange<'_> {
         };
         match outcome {
             Ok(response) => {
-                match sign_in_answer(response, has_own_credentials && service.was_admitted()) {
+                match sign_in_answer(response, has_own_credentials && service.has_admitted) {
                     Some((why, lasting)) => service.doubt(self.began, why, lasting),
                     None => {
                         service.answered(self.began);
+                        service.has_admitted |= has_own_credentials && response.is_success();
                         let is_read = request.method == "GET" && response.is_success();
                         // A read with the configured credentials also shows that they are still accepted.
-                        let is_better = has_own_credentials || !service.was_admitted();
+                        let is_better = has_own_credentials
+                            || service.read.as_ref().is_none_or(|(_, has_own)| !has_own);
                         if is_read && is_better && response.body.len() <= PROBE_BODY_MAX {
                             service.read = Some((request.clone(), has_own_credentials));
                         }
@@ -215,11 +220,6 @@ impl Drop for InFlightExchange<'_> {
 }
 
 impl Service {
-    /// Whether it answered a read with the configured credentials.
-    fn was_admitted(&self) -> bool {
-        self.read.as_ref().is_some_and(|(_, has_own)| *has_own)
-    }
-
     fn answered(&mut self, began: Instant) {
         let now = clock::monotonic();
         self.answered_at = Some(now);
@@ -294,6 +294,18 @@ impl Live {
         })
     }
 
+    /// The documented harmless read of a service with the configured credentials.
+    fn documented_probe(&self, service: &str) -> Option<(Request, bool)> {
+        let (probe, target) = (
+            self.probes.get(service)?,
+            self.settings.targets.get(service)?,
+        );
+        let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
+        let mut request = Request::new("GET", path);
+        let own = crate::request::authorize(target, Credentials::Default, &mut request);
+        own.ok().map(|()| (request, true))
+    }
+
     /// Repeats the last read of a service. Returns the fault if it was not answered, and ends the run if that lasts.
     pub(super) fn probe(&self, service: &str) -> Option<SendFault> {
         let base = self.bases.get(service)?;
@@ -309,7 +321,11 @@ impl Live {
             let quiet = known.quiet_for(now).unwrap_or_default();
             let least = PROBE_MIN.max(known.slowest * 2);
             let within = silent_after.saturating_sub(quiet).max(least);
-            (known.read.clone(), within, silent_after)
+            let read = known.read.clone();
+            let is_own = read.as_ref().is_some_and(|(_, has_own)| *has_own);
+            let documented =
+                (known.has_admitted && !is_own).then(|| self.documented_probe(service));
+            (documented.flatten().or(read), within, silent_after)
         };
         let (request, has_own_credentials) =
             request.unwrap_or_else(|| (Request::new("OPTIONS", "/"), false));
@@ -438,16 +454,17 @@ mod tests {
 
     #[test]
     fn a_rejection_is_a_sign_where_the_credentials_were_accepted_before() {
-        let ask = Request::new("GET", "/");
         let answered = |status| Ok::<_, SendFault>(Response::new(status, "text/plain", ""));
-        for (first, has_own, second, is_sign) in [
-            (Some(200), true, true, true),
-            (Some(200), true, false, false),
-            (Some(200), false, true, false),
-            (Some(401), true, true, false),
-            (None, true, true, false),
+        for (method, first, has_own, second, is_sign) in [
+            ("GET", Some(200), true, true, true),
+            ("POST", Some(201), true, true, true),
+            ("GET", Some(200), true, false, false),
+            ("GET", Some(200), false, true, false),
+            ("GET", Some(401), true, true, false),
+            ("GET", None, true, true, false),
         ] {
             let health = Health::default();
+            let ask = Request::new(method, "/");
             if let Some(status) = first {
                 health.begin("chat").note(&ask, &answered(status), has_own);
             }
@@ -455,7 +472,7 @@ mod tests {
             assert_eq!(
                 health.is_in_doubt("chat"),
                 is_sign,
-                "{first:?} {has_own} {second}"
+                "{method} {first:?} {has_own} {second}"
             );
         }
     }
@@ -470,6 +487,10 @@ mod tests {
         health.begin("chat").note(&ask, &late(), false);
         let why = &health.never_reached()["chat"];
         assert!(why.starts_with("it answered no request (timeout"), "{why}");
+        health.begin("chat").note(&ask, &late(), false);
+        assert!(!health.is_mute("chat"));
+        health.begin("chat").note(&ask, &late(), false);
+        assert!(health.is_mute("chat"));
         let answered = Ok(Response::new(200, "text/plain", ""));
         health.begin("chat").note(&ask, &answered, false);
         health.begin("chat").note(&ask, &late(), false);

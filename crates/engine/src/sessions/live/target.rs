@@ -72,7 +72,7 @@ pub struct Live {
     pub(super) health: Health,
     pub(super) admission: Admission,
     /// The probe of each service, below its address.
-    probes: BTreeMap<String, Probe>,
+    pub(super) probes: BTreeMap<String, Probe>,
     pub(super) slots: Slots,
     /// The numbers of the exclusive setting.
     pub(super) phone_numbers: PhoneNumbers,
