@@ -381,18 +381,33 @@ fn script_of(folder: &Folder, served: &Served) -> Command {
     bash
 }
 
-/// The bytes of a file are not part of the fields of the request that uploads it.
+/// Bytes of a file, a filter that later pages lose, a link to an address without an operation, a callback that does not come,
+/// and a refusal whose counterpart ends the resource.
 #[test]
-fn a_script_runs_the_scenario_where_exchanges_do_not_decide_although_a_refusal_would() {
-    let folder = Folder::new();
-    let fault = "media/last-line-end-lost";
-    let broken = found(&folder, fault, "media/media/awkward-content");
-    let (script, _) = folder.run(0, "reproduce run.json 1");
-    folder.write("again.sh", &script);
-    let (code, err) = executed(&folder, &broken);
-    assert_eq!(code, 1, "{err}\n{script}");
-    let (code, err) = executed(&folder, &Served::start(&folder, &[]));
-    assert_eq!(code, 0, "{err}\n{script}");
+fn a_script_runs_the_scenario_where_exchanges_do_not_decide() {
+    let rows = vec![
+        ("media/last-line-end-lost", "media/media/awkward-content"),
+        (
+            "chat/later-page-forgets-filters",
+            "chat/read-bindings/beyond-a-page",
+        ),
+        ("flow/executions-link-wrong", "flow/flows/url"),
+        ("chat/webhook-filters-ignored", "chat/callbacks/filters"),
+        (
+            "flow/credentials-not-needed",
+            "flow/delete-flow/credentials-near",
+        ),
+    ];
+    for (fault, filter) in one_in(3, rows) {
+        let folder = Folder::new();
+        let broken = found(&folder, fault, filter);
+        let (script, _) = folder.run(0, "reproduce run.json 1");
+        folder.write("again.sh", &script);
+        let (code, err) = executed(&folder, &broken);
+        assert_eq!(code, 1, "{fault}: {err}\n{script}");
+        let (code, err) = executed(&folder, &Served::start(&folder, &[]));
+        assert_eq!(code, 0, "{fault}: {err}\n{script}");
+    }
 }
 
 #[test]
