@@ -165,7 +165,7 @@ fn failed_scenarios_of_a_target_are_not_run_again_without_it() {
         &format!("run --rerun last-failed --filter chat/* {options}"),
     );
     assert!(
-        err.contains("selected by --filter chat/* --rerun last-failed ("),
+        err.contains("selected by --filter 'chat/*' --rerun last-failed ("),
         "{err}"
     );
     folder.run(1, &format!("run --rerun last-failed {options}"));
