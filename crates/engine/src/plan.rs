@@ -338,6 +338,9 @@ impl FromStr for Partition {
             part.parse().map_err(|_| wrong())?,
             of.parse().map_err(|_| wrong())?,
         );
+        if of == 0 {
+            return Err(wrong());
+        }
         if part == 0 || part > of {
             return Err(PartitionError::Part {
                 text: text.to_owned(),
@@ -501,7 +504,14 @@ mod tests {
                 .sum();
             assert_eq!(held, ids.len(), "{kind}");
         }
-        for wrong in ["hash:0/4", "slice:5/4", "x:1/2", "hash:1", "hash:a/b"] {
+        for wrong in [
+            "hash:0/4",
+            "hash:1/0",
+            "slice:5/4",
+            "x:1/2",
+            "hash:1",
+            "hash:a/b",
+        ] {
             assert!(wrong.parse::<Partition>().is_err(), "{wrong}");
         }
     }
