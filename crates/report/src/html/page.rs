@@ -196,7 +196,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
             played, thousands(record.summary.exchanges),
             if record.summary.exchanges == 1 { "" } else { "s" },
         ),
-        left_out => crate::invocation::limits(record).join(" "),
+        left_out => crate::invocation::limits(record),
         detection => top::detection(record),
         no_estimate => view::has_no_estimate(record).then_some(view::NO_ESTIMATE),
         proof => record.proof.as_ref().map(top::proof),
