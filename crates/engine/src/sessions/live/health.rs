@@ -182,7 +182,11 @@ impl InFlightExchange<'_> {
                 match sign_in_answer(response, has_own_credentials && service.has_admitted) {
                     Some((why, lasting)) => service.doubt(self.began, why, lasting),
                     None => {
-                        service.answered(self.began);
+                        // What other credentials get says nothing of those that may have expired.
+                        let is_expiring = |doubt: &Doubt| doubt.why == EXPIRED;
+                        if has_own_credentials || !service.doubt.as_ref().is_some_and(is_expiring) {
+                            service.answered(self.began);
+                        }
                         service.has_admitted |= has_own_credentials && response.is_success();
                         let is_read = request.method == "GET" && response.is_success();
                         // A read with the configured credentials also shows that they are still accepted.
@@ -475,6 +479,19 @@ mod tests {
                 "{method} {first:?} {has_own} {second}"
             );
         }
+    }
+
+    #[test]
+    fn what_other_credentials_get_does_not_show_that_the_own_ones_are_accepted() {
+        let health = Health::default();
+        let ask = Request::new("POST", "/");
+        let answered = |status| Ok::<_, SendFault>(Response::new(status, "text/plain", ""));
+        health.begin("chat").note(&ask, &answered(201), true);
+        health.begin("chat").note(&ask, &answered(401), true);
+        health.begin("chat").note(&ask, &answered(401), false);
+        assert!(health.is_in_doubt("chat"));
+        health.begin("chat").note(&ask, &answered(400), true);
+        assert!(!health.is_in_doubt("chat"));
     }
 
     #[test]
