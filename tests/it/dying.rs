@@ -226,3 +226,22 @@ fn credentials_that_may_only_read_end_a_run_with_3() {
         assert!(err.contains(why), "{line}: {err}");
     });
 }
+
+/// The links of the service have the address behind the route.
+#[test]
+fn rules_about_links_to_another_origin_say_so() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let route = Route::until(&served, Death::Closed, |_| false);
+    let line = format!(
+        "run --target flow={}/flow --hooks {}/_control --filter flow/read-flows/* --prove off",
+        route.url, served.url
+    );
+    let (out, _) = folder.run(4, &line);
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = format!(
+        "3 rules, inconclusive: links lead to another origin; if {} is an address of the target, configure it as `public_url`",
+        served.url
+    );
+    assert!(out.contains(&expected), "{out}");
+}

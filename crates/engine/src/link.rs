@@ -1,6 +1,7 @@
 //! Links in responses: followed only to the configured addresses of the target.
 
 use super::settings::Target;
+use super::stop::ANOTHER_ORIGIN;
 use conformant_base::json;
 use conformant_judge::evidence::{Exchange, FollowedLink};
 use serde_json::Value;
@@ -18,7 +19,7 @@ pub(super) enum LinkError {
     Broken(&'static str),
     /// It leads to another origin.
     #[error(
-        "it leads to another origin; if {0} is an address of the target, configure it as `public_url` of its entry in \
+        "{ANOTHER_ORIGIN}; if {0} is an address of the target, configure it as `public_url` of its entry in \
          `targets`, or as one of its `content_origins` if it only serves content"
     )]
     OtherOrigin(String),

@@ -3,7 +3,8 @@
 //! Reads reasons and scenarios only. A need without a reason is left out; hooks are never guessed.
 
 use super::plan;
-use conformant_judge::predicate_of;
+use super::stop::ANOTHER_ORIGIN;
+use conformant_judge::{Predicate, predicate_of};
 use conformant_record::{ScenarioResult, Verdict};
 use conformant_rulebook::step::Step;
 use conformant_rulebook::{Origin, Rule, Rulebook, Service, Subject};
@@ -78,6 +79,55 @@ impl Stopped {
             .filter_map(|subject| self.by_subject.get(subject));
         ids.flatten().min().map(String::as_str)
     }
+}
+
+/// The scenarios that stopped because a link leads to another origin.
+#[derive(Debug)]
+pub(super) struct Elsewhere<'a> {
+    stopped: Stopped,
+    /// What to do, by scenario. It names the origin, not the single link.
+    reasons: BTreeMap<&'a str, String>,
+}
+
+impl<'a> Elsewhere<'a> {
+    pub(super) fn new(rulebook: &Rulebook, scenarios: &'a [ScenarioResult]) -> Self {
+        let reason = |scenario: &'a ScenarioResult| {
+            let (_, advice) = scenario.reason.split_once(ANOTHER_ORIGIN)?;
+            let reason = format!("links lead to another origin{advice}");
+            Some((scenario.id.as_str(), reason))
+        };
+        let reasons: BTreeMap<&str, String> = scenarios.iter().filter_map(reason).collect();
+        let ids: Vec<&str> = reasons.keys().copied().collect();
+        let stopped = Stopped::new(rulebook, &ids, &[]);
+        Self { stopped, reasons }
+    }
+
+    /// Why a rule was not judged that needs a followed link.
+    pub(super) fn reason(&self, rulebook: &Rulebook, rule: &Rule) -> Option<&str> {
+        let scenario = self.stopped.before(rule)?;
+        follows_links(rulebook, rule).then(|| self.reasons[scenario].as_str())
+    }
+}
+
+/// Whether a rule judges only what an address in a response leads to.
+fn follows_links(rulebook: &Rulebook, rule: &Rule) -> bool {
+    let is_of_page = match &rule.origin {
+        Origin::Parameter {
+            operation,
+            parameter,
+        } => rulebook
+            .operation(&rule.service, operation)
+            .is_some_and(|operation| operation.paging.positions.contains(parameter)),
+        Origin::Property { .. }
+        | Origin::NoOtherFields { .. }
+        | Origin::Operation { .. }
+        | Origin::Credentials { .. }
+        | Origin::ListKey { .. }
+        | Origin::ListWalk { .. }
+        | Origin::Written(_)
+        | Origin::Either => false,
+    };
+    is_of_page || predicate_of(rule).is_some_and(Predicate::follows_links)
 }
 
 /// The ids of these scenarios by what their steps call and receive.

@@ -2,7 +2,7 @@
 
 use super::concluded::{Concluded, VoidService};
 use super::excerpt::Shown;
-use super::needs::{Needs, Stopped, needs_of};
+use super::needs::{Elsewhere, Needs, Stopped, needs_of};
 use super::stop::{ENDED_BEFORE, Stop};
 use super::summary::conclude_run;
 use conformant_judge::Judgment;
@@ -165,13 +165,14 @@ impl<'a> Recorder<'a> {
             .filter(|scenario| !matches!(scenario.verdict, Verdict::NotApplicable))
             .map(|scenario| scenario.id.as_str())
             .partition(|id| stopped.contains(*id));
+        let elsewhere = Elsewhere::new(self.rulebook, &scenarios);
         let stopped = Stopped::new(self.rulebook, &stopped, &ended);
         let rules = rules_of(
             self.rulebook,
             selects,
             &mut self.whole,
             &self.reasons,
-            (&needs, &stopped),
+            (&needs, &stopped, &elsewhere),
         );
         let summary = Summary {
             rules: RuleCounts::count(&rules),
@@ -225,7 +226,7 @@ fn rules_of(
     selects: impl Fn(&Rule) -> bool,
     whole: &mut Judgment,
     reasons: &BTreeMap<String, BTreeSet<(Why, String)>>,
-    (needs, stopped): (&Needs, &Stopped),
+    (needs, stopped, elsewhere): (&Needs, &Stopped, &Elsewhere<'_>),
 ) -> Vec<RuleResult> {
     let carried = carried_kinds(rulebook);
     let mut rules = Vec::new();
@@ -240,8 +241,13 @@ fn rules_of(
             result.needs = needs.for_rule(rule, &result.reason, stopped);
         }
         if result.reason == NOT_EXERCISED && result.needs.is_empty() {
-            let before = stopped.before(rule);
-            result.reason = before.map_or(result.reason, not_exercised_because_of);
+            if let Some(before) = stopped.before(rule) {
+                result.reason = not_exercised_because_of(before);
+            } else if let Some(why) = elsewhere.reason(rulebook, rule) {
+                // It was tried, and the links were not followed.
+                result.verdict = Verdict::Inconclusive;
+                why.clone_into(&mut result.reason);
+            }
         }
         rules.push(result);
     }

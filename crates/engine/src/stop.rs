@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Prefix of the reason where the set-up of a scenario failed.
 pub const SET_UP_FAILED: &str = "set-up failed";
 
+/// How the reason begins where a link leads to another origin; the advice follows.
+pub(super) const ANOTHER_ORIGIN: &str = "it leads to another origin";
+
 /// Why a scenario ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

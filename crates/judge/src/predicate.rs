@@ -56,6 +56,11 @@ pub trait Predicate: Debug + Send + Sync {
         }
     }
 
+    /// Whether it judges only addresses that were followed.
+    fn follows_links(&self) -> bool {
+        false
+    }
+
     /// Judges everything in the scenario that it applies to.
     fn evaluate(&self, verdicts: &mut Verdicts<'_>);
 

@@ -76,6 +76,10 @@ impl Predicate for LinkTarget {
         }
     }
 
+    fn follows_links(&self) -> bool {
+        true
+    }
+
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         let context = verdicts.context;
         if self.to == To::Each {

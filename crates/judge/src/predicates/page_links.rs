@@ -45,6 +45,10 @@ impl Predicate for PageLinks {
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
+    fn follows_links(&self) -> bool {
+        true
+    }
+
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         let context = verdicts.context;
         let mut held = None;
