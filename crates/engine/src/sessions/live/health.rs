@@ -298,18 +298,6 @@ impl Live {
         })
     }
 
-    /// The documented harmless read of a service with the configured credentials.
-    fn documented_probe(&self, service: &str) -> Option<(Request, bool)> {
-        let (probe, target) = (
-            self.probes.get(service)?,
-            self.settings.targets.get(service)?,
-        );
-        let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
-        let mut request = Request::new("GET", path);
-        let own = crate::request::authorize(target, Credentials::Default, &mut request);
-        own.ok().map(|()| (request, true))
-    }
-
     /// Repeats the last read of a service. Returns the fault if it was not answered, and ends the run if that lasts.
     pub(super) fn probe(&self, service: &str) -> Option<SendFault> {
         let base = self.bases.get(service)?;
@@ -327,9 +315,10 @@ impl Live {
             let within = silent_after.saturating_sub(quiet).max(least);
             let read = known.read.clone();
             let is_own = read.as_ref().is_some_and(|(_, has_own)| *has_own);
-            let documented =
-                (known.has_admitted && !is_own).then(|| self.documented_probe(service));
-            (documented.flatten().or(read), within, silent_after)
+            let documented = (known.has_admitted && !is_own)
+                .then(|| self.probe_with(service, Credentials::Default));
+            let documented = documented.flatten().map(|request| (request, true));
+            (documented.or(read), within, silent_after)
         };
         let (request, has_own_credentials) =
             request.unwrap_or_else(|| (Request::new("OPTIONS", "/"), false));

@@ -72,7 +72,7 @@ pub struct Live {
     pub(super) health: Health,
     pub(super) admission: Admission,
     /// The probe of each service, below its address.
-    pub(super) probes: BTreeMap<String, Probe>,
+    probes: BTreeMap<String, Probe>,
     pub(super) slots: Slots,
     /// The numbers of the exclusive setting.
     pub(super) phone_numbers: PhoneNumbers,
@@ -360,18 +360,25 @@ impl Live {
             .is_read_only(service, || self.send_probe(service))
     }
 
+    /// The probe of a service, its documented harmless read. `None` if it has none, or if these credentials are not configured.
+    pub(super) fn probe_with(&self, service: &str, credentials: Credentials) -> Option<Request> {
+        let probe = self.probes.get(service)?;
+        let target = self.settings.targets.get(service)?;
+        let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
+        let mut request = Request::new("GET", path);
+        crate::request::authorize(target, credentials, &mut request).ok()?;
+        Some(request)
+    }
+
     /// Sends the probe of a service.
     fn send_probe(&self, service: &str) -> ProbeResult {
         let sent = || {
             let (probe, base) = (self.probes.get(service)?, self.bases.get(service)?);
-            let target = self.settings.targets.get(service)?;
-            let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
             let limits = *self.client.limits();
             // Not interrupted: another service may have ended the run.
             let client = self.settings.reach.client(limits, &self.bases);
             let ask = |credentials| {
-                let mut request = Request::new("GET", path.clone());
-                crate::request::authorize(target, credentials, &mut request).ok()?;
+                let request = self.probe_with(service, credentials)?;
                 client.send(base, &request, limits.timeout).ok()
             };
             let answer = ask(Credentials::Default)?;
@@ -390,7 +397,8 @@ impl Live {
             Some(match (answer.status, why) {
                 (401, _) | (403, None) => ProbeResult::Denied,
                 (status, Some(why)) => {
-                    ProbeResult::Elsewhere(format!("GET {path} answered {status} {why}"))
+                    let asked = self.probe_with(service, Credentials::Default)?;
+                    ProbeResult::Elsewhere(format!("GET {} answered {status} {why}", asked.target))
                 }
                 // Also a service that does not have the resource has looked at the credentials before.
                 (200..=299 | 400 | 404 | 409 | 410 | 422, None) if is_needed() => {
