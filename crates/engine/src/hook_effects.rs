@@ -224,15 +224,13 @@ fn cause(
     }
     let index = finding.exchange.checked_sub(1);
     let exchange = index.and_then(|index| evidence.exchanges.get(index));
+    // The exchange or, without one, the hook whose result is wrong.
     let until = evidence.events.iter().position(|event| match event {
         Event::Exchange(of) => Some(*of) == index,
-        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => false,
-    });
-    let shown = evidence.events.iter().position(|event| match event {
         Event::Hook(call) => index.is_none() && call.step == finding.step,
-        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => false,
+        Event::Delivery(_) | Event::Passed(_) => false,
     });
-    let until = until.or(shown);
+    let shown = until.and_then(|until| evidence.events.get(until));
     let until = until.unwrap_or(evidence.events.len());
     if finding.pointer == "/count" && exchange.is_none() {
         let are_too_few = finding.actual == "0" || finding.expected.starts_with("at least ");
@@ -252,19 +250,17 @@ fn cause(
     });
     let last = named.or_else(|| {
         let acted = before.iter().rev().map(|(_, call)| *call);
-        match exchange {
-            Some(one) => changes_what_it_shows(rulebook, finding, one, acted),
-            None => match evidence.events.get(shown?)? {
-                Event::Hook(shown) => acts_on_what_it_shows(rulebook, shown, acted),
-                Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-            },
+        match (exchange, shown) {
+            (Some(one), _) => changes_what_it_shows(rulebook, finding, one, acted),
+            (None, Some(Event::Hook(shown))) => acts_on_what_it_shows(rulebook, shown, acted),
+            (None, _) => None,
         }
     });
     last.map(|call| call.name.clone())
 }
 
-/// The last of the hooks that act on such resources as a response shows, and on one that its request names. No action makes
-/// a value ill-formed.
+/// The last of the hooks that change resources of the type that a response shows, and have an argument in common with its
+/// request. Not for rules about the form of a value, which no hook can explain.
 fn changes_what_it_shows<'e>(
     rulebook: &Rulebook,
     finding: &Finding,

@@ -225,9 +225,9 @@ fn deciding(
     (!examples.is_empty()).then(|| steps.collect())
 }
 
-/// The steps that write, decide, or capture for others, and of rules of a history those that show a resource like the last one;
-/// other reads are left out. Where the schema of a write's own
-/// response is the rule, other writes are left out as well.
+/// The steps that write, decide, or capture for others. Other reads are left out, unless the rule compares responses and they
+/// show a resource of the same type as the last step. Where the schema of a write's own response is the rule, other writes are
+/// left out as well.
 fn without_looks(
     finding: &Finding,
     rulebook: &Rulebook,
@@ -239,7 +239,7 @@ fn without_looks(
     let is_of_history = predicate.is_some_and(|p| p.needs().contains(&Need::History));
     let called = |step: &Step| rulebook.called(&service.name, step.operation()?);
     let does_write = |step: &Step| called(step).is_some_and(|operation| operation.does.writes());
-    // A resource that one response shows has to be in another one.
+    // What such a read shows may be what the last response lacks.
     let subject = steps.last().and_then(called);
     let subject = subject.and_then(|operation| operation.resource.as_ref());
     let shows_subject = |step: &Step| {

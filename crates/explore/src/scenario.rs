@@ -169,8 +169,8 @@ pub(super) fn file(scenario: &Scenario, comment: &str, says: &str) -> (String, S
     (format!("{service}/{name}.yaml"), text)
 }
 
-/// Adds an accepted call after the last refused one where an operation has none, because a refusal counts only with its
-/// counterpart; without a known counterpart the refusal is not required.
+/// Adds an accepted call where an operation is only refused, because a refusal counts only with its counterpart; without a known
+/// counterpart the refusal is not required. It comes after the last refused call, because it may delete what that call needs.
 pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step>) -> Vec<Step> {
     let whole = |call: &str| match call.contains('/') {
         true => call.to_owned(),
