@@ -237,9 +237,18 @@ mod tests {
         answers: Vec<(usize, Vec<u8>)>,
         insists: bool,
     ) -> (BaseUrl, JoinHandle<Vec<u8>>) {
+        target_with(&IDENTITY, answers, insists)
+    }
+
+    /// The same with another certificate.
+    fn target_with(
+        identity: &Identity,
+        answers: Vec<(usize, Vec<u8>)>,
+        insists: bool,
+    ) -> (BaseUrl, JoinHandle<Vec<u8>>) {
         let certificate =
-            CertificateDer::from_pem_slice(IDENTITY.certificate.as_bytes()).expect("a certificate");
-        let key = PrivateKeyDer::from_pem_slice(IDENTITY.key.as_bytes()).expect("a key");
+            CertificateDer::from_pem_slice(identity.certificate.as_bytes()).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).expect("a key");
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).expect("a root");
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), ring());
@@ -316,6 +325,29 @@ mod tests {
         assert!(fault.detail.contains("SSL_CERT_FILE"), "{fault}");
         let received = thread.join().expect("no panic");
         assert!(received.starts_with(b"GET /secret HTTP/1.1\r\n"));
+    }
+
+    #[test]
+    fn the_certificate_of_an_authority_as_that_of_a_server_is_named() {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let authority = Identity {
+            certificate: params.self_signed(&key).expect("a certificate").pem(),
+            key: key.serialize_pem(),
+        };
+        let (base, thread) = target_with(&authority, vec![(1, vec![])], false);
+        let client = client(&Pem {
+            ca: Some(authority.certificate.into()),
+            client: None,
+        });
+        let fault = client.send(&base, &Request::new("GET", "/"), AMPLE);
+        let fault = fault.expect_err("no certificate of a server");
+        assert_eq!(fault.cause, Cause::Tls);
+        let advice = "the server shows the certificate of an authority as its own";
+        assert!(fault.detail.contains(advice), "{fault}");
+        drop(client);
+        thread.join().expect("no panic");
     }
 
     #[test]
