@@ -200,8 +200,9 @@ impl<R: BufRead> Read for Frames<R> {
                     if source.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
+                    let damaged = "its zstd data is damaged or cut off";
                     let decoder = StreamingDecoder::new(source)
-                        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, damaged))?;
                     *self = Self::Within(Box::new(decoder));
                 }
                 Self::Within(mut decoder) => {

@@ -103,6 +103,35 @@ fn a_single_scenario_that_is_rejected_shows_wrong_credentials() {
     }
 }
 
+/// Without their hooks, these scenarios end before their first request.
+#[test]
+fn a_selection_that_sends_no_request_still_tries_the_target() {
+    let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
+    let empty = "HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n";
+    for (answer, says) in [
+        (Some(refusal), "error: flow answers nothing but 401 and 403"),
+        (Some(empty), "answers every request with status 503"),
+        (
+            None,
+            "error: flow cannot be reached at http://127.0.0.1:9/flow",
+        ),
+    ] {
+        let target = answer.map(|answer| Target::answering(move |_| keep(answer)));
+        let nobody = "http://127.0.0.1:9".to_owned();
+        let origin = target.as_ref().map_or(nobody, Target::origin);
+        let folder = Folder::new();
+        let line = format!("run --target flow={origin}/flow --filter flow/delete-flow/gone");
+        let mut command = folder.command(&format!("{line} --report json=run.json"));
+        command.env("CONFORMANT_FLOW_USERNAME", "name");
+        command.env("CONFORMANT_FLOW_PASSWORD", "not-the-password");
+        let (code, out, err) = ended(&mut command);
+        assert_eq!(code, 3, "{out}{err}");
+        assert!(err.contains(says), "{err}");
+        let record = folder.json::<RunRecord>("run.json");
+        assert!(record.errors[0].contains("flow"), "{:?}", record.errors);
+    }
+}
+
 /// Nothing of such a target is judged, and every report says why.
 #[test]
 fn a_target_that_serves_no_request_fails_the_run_with_its_reason() {
@@ -183,27 +212,34 @@ fn a_target_that_serves_no_request_fails_the_run_with_its_reason() {
     }
 }
 
-/// A route to a target that closes every connection at its third request; returns how many it closed.
-fn cutting_relay(target: String) -> (String, Arc<AtomicUsize>) {
+/// A route to a target that closes every connection at its third request, and those of which this returns true at their
+/// first one; returns how many it closed.
+fn cutting_relay(target: String, is_cut_at_once: fn(usize) -> bool) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("a bound socket"));
     let cut = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&cut);
     std::thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
+        for (nth, client) in listener.incoming().map_while(Result::ok).enumerate() {
             let (target, cut) = (target.clone(), Arc::clone(&count));
-            std::thread::spawn(move || relayed(client, &target, &cut));
+            let requests = if is_cut_at_once(nth) { 0 } else { 2 };
+            std::thread::spawn(move || relayed(client, &target, &cut, requests));
         }
     });
     (url, cut)
 }
 
-fn relayed(mut client: TcpStream, target: &str, cut: &AtomicUsize) -> std::io::Result<()> {
+fn relayed(
+    mut client: TcpStream,
+    target: &str,
+    cut: &AtomicUsize,
+    requests: usize,
+) -> std::io::Result<()> {
     let mut server = TcpStream::connect(target)?;
     let (mut answers, mut back) = (server.try_clone()?, client.try_clone()?);
     std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
     let mut request = [0; 16 * 1024];
-    for _ in 0..2 {
+    for _ in 0..requests {
         let length = client.read(&mut request)?;
         server.write_all(&request[..length])?;
     }
@@ -219,7 +255,7 @@ fn closed_connections_are_not_findings() {
     let folder = Folder::new();
     let served = Served::start(&folder, &[]);
     let address = served.url.trim_start_matches("http://");
-    let (url, cut) = cutting_relay(address.to_owned());
+    let (url, cut) = cutting_relay(address.to_owned(), |_| false);
     let options = format!("--target all={url} --hooks {}/_control", served.url);
     let line = format!("run {options} --filter chat/*/happy --jobs 1 --report json=run.json");
     let (out, _) = folder.run(0, &line);
@@ -228,6 +264,26 @@ fn closed_connections_are_not_findings() {
     let verdicts = record.scenarios.iter().map(|s| s.verdict);
     assert!(verdicts.clone().count() > 10, "{out}");
     assert!(verdicts.clone().all(|v| v == Verdict::Pass), "{out}");
+}
+
+#[test]
+fn requests_without_an_answer_are_the_stated_reason_of_the_exit_code() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let address = served.url.trim_start_matches("http://");
+    let (url, _) = cutting_relay(address.to_owned(), |nth| nth > 2 && nth.is_multiple_of(3));
+    let options = format!("--target all={url} --hooks {}/_control", served.url);
+    let line = format!("run {options} --filter chat/*/happy --jobs 1 --prove off");
+    let (out, err) = folder.run(3, &format!("{line} --report json=run.json"));
+    let says = " got no answer that can be judged, the first in chat/";
+    let error = err.lines().find(|line| line.contains(says));
+    assert!(
+        error.is_some_and(|line| line.starts_with("error: ")),
+        "{out}{err}"
+    );
+    let record = folder.json::<RunRecord>("run.json");
+    assert_eq!(record.findings, []);
+    assert!(record.errors[0].contains(says), "{:?}", record.errors);
 }
 
 #[test]

@@ -21,8 +21,10 @@ pub struct Concluded {
     pub exchanges: usize,
     /// Exchanges by service.
     pub services: BTreeMap<String, Asked>,
-    /// A target failed: no answer, not HTTP, or a redirect.
+    /// A target or a hook failed.
     pub has_infrastructure_error: bool,
+    /// The requests without an answer to judge: none, not HTTP, or a redirect.
+    pub unanswered: Option<Unanswered>,
     /// A service that answered 401 or 403, or as if it was elsewhere, and had answered no request otherwise yet.
     pub turned_away: Option<String>,
     /// Operations that were called, as `SERVICE/ID`.
@@ -33,6 +35,25 @@ pub struct Concluded {
     pub shown: Shown,
     /// What it waited for, in real time.
     pub waited: Spent,
+}
+
+/// Requests without an answer to judge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unanswered {
+    pub count: usize,
+    /// The first one, as `SERVICE/OPERATION: CAUSE`.
+    pub first: String,
+}
+
+impl Unanswered {
+    /// Adds those of a later scenario.
+    pub(crate) fn add(known: &mut Option<Self>, more: Option<Self>) {
+        match (known, more) {
+            (Some(known), Some(more)) => known.count += more.count,
+            (known @ None, more) => *known = more,
+            (Some(_), None) => {}
+        }
+    }
 }
 
 impl Concluded {

@@ -54,7 +54,7 @@ pub use settings::{Hook, HookTransport, Options, Settings, Target};
 pub use stop::{ENDED_BEFORE, SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
-pub use concluded::{Concluded, VoidService};
+pub use concluded::{Concluded, Unanswered, VoidService};
 use conformant_base::clock;
 use conformant_judge::prove::Prover;
 use conformant_record::{RunEvent, RunRecord, Timings};
@@ -65,7 +65,7 @@ pub use runner::{ScenarioRun, run_scenario};
 use scheduler::Scheduler;
 pub use scheduler::{Concurrency, ResourceClaim, jobs_default};
 use session::{OpenError, Session};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -91,6 +91,10 @@ pub trait Sessions: Sync {
     fn phone_numbers(&self) -> usize {
         usize::MAX
     }
+
+    /// Sends the probe of each of these services that received no request, because their scenarios ended before their first
+    /// one.
+    fn probe_untried(&self, _services: &BTreeSet<String>) {}
 
     /// What is known so far about services that reject, lead elsewhere, serve nothing or never answered.
     fn services(&self) -> RunEnd {
@@ -142,6 +146,8 @@ pub struct RunEnd {
     pub time_limit: Option<Duration>,
     /// The services that never answered, with the reasons.
     pub never_reached: BTreeMap<String, String>,
+    /// The requests without an answer to judge.
+    pub unanswered: Option<Unanswered>,
     /// When each scenario ran and what it waited for, in real time.
     pub timings: Timings,
 }
@@ -153,6 +159,7 @@ impl RunEnd {
         ended.gone = sessions.gone();
         ended.has_infrastructure_error = ended.gone.is_some()
             || ended.rejected_account.is_some()
+            || !ended.never_reached.is_empty()
             || !ended.void_services().is_empty();
         ended
     }
@@ -221,6 +228,7 @@ pub fn run(
     let (sender, receiver) = mpsc::channel();
     let mut complete = true;
     let mut has_infrastructure_error = false;
+    let mut unanswered = None;
     let timekeeper = Timekeeper::new();
     let run_scenario = |index: usize, lane: usize, sender: &Sender<Progress>| {
         let started_at = clock::monotonic();
@@ -287,14 +295,19 @@ pub fn run(
             while let Some(concluded) = early.remove(&next) {
                 next += 1;
                 has_infrastructure_error |= concluded.has_infrastructure_error;
+                Unanswered::add(&mut unanswered, concluded.unanswered.clone());
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
                 emit(concluded.ended_event(&void_so_far(sessions, &concluded)));
                 recorder.add(concluded);
             }
         }
     });
+    if !interrupted.load(Ordering::Relaxed) {
+        sessions.probe_untried(&planned.iter().flat_map(Planned::touches).collect());
+    }
     let mut ended = RunEnd::of(sessions);
     ended.has_infrastructure_error |= has_infrastructure_error;
+    ended.unanswered = unanswered;
     ended.timings = timekeeper.finish(
         scheduler.claims(),
         options.jobs.max(1),

@@ -1,6 +1,6 @@
 //! The result of a scenario: its verdict with the reason, and the other facts that the record contains.
 
-use super::concluded::Concluded;
+use super::concluded::{Concluded, Unanswered};
 use super::stop::{ENDED_BEFORE, Stop};
 use super::{excerpt, shown_steps};
 use conformant_base::http::Cause;
@@ -21,13 +21,7 @@ pub(super) fn summarize(
 ) -> Concluded {
     let exchanges = evidence.exchanges.len();
     let concluded = conclude_run(&evidence.scenario, judgment, stop, exchanges, seconds);
-    let is_infrastructure_error = |exchange: &Exchange| match &exchange.outcome {
-        // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
-        Outcome::Fault { cause, .. } => {
-            !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_))
-        }
-        Outcome::Answered { response, .. } => (300..400).contains(&response.status),
-    };
+    let unanswered = unanswered(&evidence.exchanges);
     let operations = evidence
         .exchanges
         .iter()
@@ -43,11 +37,12 @@ pub(super) fn summarize(
     }
     let shown = excerpt::Shown::of(evidence, &concluded.judgment);
     let mut concluded = Concluded {
-        has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
+        has_infrastructure_error: unanswered.is_some()
             || matches!(
                 concluded.stopped,
                 Some(Stop::HookFailed(_) | Stop::Misconfigured(_) | Stop::Unreachable(_))
             ),
+        unanswered,
         services,
         operations,
         kinds: conformant_judge::kinds_of(rulebook, evidence),
@@ -58,6 +53,27 @@ pub(super) fn summarize(
         concluded.result.steps = shown_steps::steps(scenario, evidence, &concluded.judgment);
     }
     concluded
+}
+
+/// The exchanges without an answer to judge.
+fn unanswered(exchanges: &[Exchange]) -> Option<Unanswered> {
+    let why = |exchange: &Exchange| match &exchange.outcome {
+        // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
+        Outcome::Fault { cause, detail, .. } => {
+            let is_of_target = !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_));
+            is_of_target.then(|| detail.clone())
+        }
+        Outcome::Answered { response, .. } => {
+            let is_redirect = (300..400).contains(&response.status);
+            is_redirect.then(|| format!("status {}", response.status))
+        }
+    };
+    let mut unanswered = exchanges.iter().filter_map(|e| Some((e, why(e)?)));
+    let (exchange, why) = unanswered.next()?;
+    Some(Unanswered {
+        count: 1 + unanswered.count(),
+        first: format!("{}/{}: {why}", exchange.service, exchange.operation),
+    })
 }
 
 pub(super) fn conclude_run(

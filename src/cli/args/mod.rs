@@ -185,8 +185,10 @@ pub enum Listed {
     Scenarios,
     OpenPoints,
     Faults,
+    #[value(alias = "variations")]
     Variants,
     Hooks,
+    #[value(alias = "types")]
     Kinds,
     Events,
     Keys,

@@ -1,7 +1,7 @@
 //! Notes at the end of a run: on waivers, errors of targets and hooks, and earlier runs. Of these, reports contain errors only.
 
 use super::{Config, Run, RunConclusion};
-use crate::cli::{config, earlier, note};
+use crate::cli::{Exit, config, earlier, note};
 use conformant_base::text;
 use conformant_engine::sessions::EXPIRED;
 use conformant_engine::{Hook, HookTransport, RunEnd, Target};
@@ -110,6 +110,15 @@ pub(super) fn errors(ended: &RunEnd, record: &RunRecord, config: &Config) -> Vec
             "{what}: {why}; what was not judged before is inconclusive"
         ));
     }
+    let is_missing = errors.is_empty() && record.exit == Some(Exit::Trouble as u8);
+    let unanswered = ended.unanswered.as_ref().filter(|_| is_missing);
+    errors.extend(unanswered.map(|unanswered| {
+        format!(
+            "{} got no answer that can be judged, the first in {}; correct the service or what is between it and this program, and repeat the run",
+            text::count(unanswered.count, "request"),
+            unanswered.first
+        )
+    }));
     errors
 }
 

@@ -112,6 +112,11 @@ impl Health {
         }
     }
 
+    /// Whether a request was sent to a service.
+    pub(super) fn has_been_tried(&self, service: &str) -> bool {
+        lock(&self.state).services.contains_key(service)
+    }
+
     /// Whether a service has answered none of several requests in time.
     pub(super) fn is_mute(&self, service: &str) -> bool {
         let state = lock(&self.state);

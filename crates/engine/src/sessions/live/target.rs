@@ -14,7 +14,7 @@ use super::slots::Slots;
 use super::waits::Waits;
 use crate::probe::Probe;
 use crate::provision;
-use crate::session::{Callbacks, Holder, HookFault, OpenError, Session};
+use crate::session::{Callbacks, Holder, HookFault, OpenError, SendFault, Session};
 use crate::sessions::{hooks, short_name};
 use crate::settings::{Hook, Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, RunEnd, Sessions};
@@ -27,7 +27,7 @@ use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::scenario::Credentials;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::AddrParseError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -517,6 +517,29 @@ impl Sessions for Live {
 
     fn waits(&self) -> Option<(String, String)> {
         self.waits.take()
+    }
+
+    fn probe_untried(&self, services: &BTreeSet<String>) {
+        for service in services {
+            let untried = self.bases.get(service).filter(|_| !self.is_over());
+            let untried = untried.filter(|_| !self.health.has_been_tried(service));
+            let probe = self.probe_with(service, Credentials::Default);
+            let probe = probe.or_else(|| self.probe_with(service, Credentials::None));
+            let (Some(base), Some(probe)) = (untried, probe) else {
+                continue;
+            };
+            let in_flight = self.health.begin(service);
+            let answer = self.client.send(base, &probe, self.client.limits().timeout);
+            let answer = answer.map_err(SendFault::from);
+            in_flight.note(&probe, &answer, self.has_fixed_credentials(service, &probe));
+            // A limit of the rate may be that of the requests to other services.
+            if let Ok(answer) = &answer
+                && answer.status != 429
+            {
+                self.admission.note_attempt(service, answer.status);
+                self.admission.note(service, "probe", answer);
+            }
+        }
     }
 
     fn services(&self) -> RunEnd {
