@@ -514,7 +514,7 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
     // The certificate of another server is not trusted.
     let other = Served::start(&folder, &["--tls", "other.pem"]);
     let (code, output) = judged_over_tls(&folder, &other.url, "ca.pem");
-    assert_eq!(code, Some(4), "{output}");
+    assert_eq!(code, Some(3), "{output}");
     assert!(output.contains("invalid peer certificate"), "{output}");
 
     let names = vec!["127.0.0.1".to_owned()];
