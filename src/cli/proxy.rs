@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Interval of the check for the end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long clients may take at the end for responses that are on their way.
+const RESPONSES_WITHIN: Duration = Duration::from_secs(1);
 /// Exchanges that wait for the judge; further requests are delayed.
 const WAITING_MAX: usize = 4;
 
@@ -84,10 +86,10 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
         upstreams_seen.note(&forwarded);
         watch.take(passed_of(forwarded));
     }
-    // Requests in progress are not waited for.
+    // Requests in progress are not judged.
     drop(passed);
     let misdirected = gateway.misdirected();
-    drop(gateway);
+    gateway.finish(RESPONSES_WITHIN);
     watch.finish(&reports, &args.output, |exit| {
         let (exit, errors) = upstreams_seen.concluded(exit, surroundings.sides);
         (

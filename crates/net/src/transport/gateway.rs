@@ -19,6 +19,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Headers of a single connection (RFC 9110, 7.6.1), and those that are generated again.
 const HOP_BY_HOP: [&str; 11] = [
@@ -98,6 +99,11 @@ impl Gateway {
 
     pub fn address(&self) -> SocketAddr {
         self.socket.address()
+    }
+
+    /// Ends once the clients have their responses, and no later than this.
+    pub fn finish(self, within: Duration) {
+        self.socket.finish(within);
     }
 }
 
@@ -265,7 +271,6 @@ mod tests {
     use super::*;
     use crate::transport::hostile::listening;
     use crate::transport::{Limits, Listener};
-    use std::time::Duration;
 
     const AMPLE: Duration = Duration::from_secs(5);
 
@@ -367,6 +372,30 @@ mod tests {
             drop(gateway);
             // The unused target still waits.
             drop(std::net::TcpStream::connect(&origin["http://".len()..]));
+            thread.join().expect("no panic");
+        }
+    }
+
+    #[test]
+    fn a_response_is_delivered_although_the_gateway_ends_once_it_is_judged() {
+        for _ in 0..20 {
+            let (base, thread) = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            let (sender, judged) = std::sync::mpsc::channel();
+            let gateway = Gateway::start(
+                &ServerSettings::default(),
+                [("flow".to_owned(), base)].into(),
+                Client::new(Limits::default()),
+                move |_| sender.send(()).expect("the test waits"),
+            )
+            .expect("a port");
+            let front = BaseUrl::parse(&format!("http://{}", gateway.address())).expect("a base");
+            let asking = std::thread::spawn(move || {
+                Client::new(Limits::default()).send(&front, &Request::new("GET", "/flow/x"), AMPLE)
+            });
+            judged.recv().expect("one exchange");
+            gateway.finish(AMPLE);
+            let answer = asking.join().expect("no panic").expect("an answer");
+            assert_eq!(&answer.body[..], b"ok");
             thread.join().expect("no panic");
         }
     }

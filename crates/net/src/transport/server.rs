@@ -92,7 +92,7 @@ impl ListenError {
 #[derive(Debug)]
 pub(super) struct RunningServer {
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<Duration>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -189,11 +189,13 @@ impl RunningServer {
             .name(name.to_owned())
             .spawn(move || {
                 runtime.block_on(async {
-                    tokio::select! {
-                        () = accept(socket, server) => {}
+                    let mut connections = Vec::new();
+                    let grace = tokio::select! {
+                        never = accept(socket, server, &mut connections) => match never {},
                         // Sent or dropped: the socket is closed.
-                        _ = stopped => {}
-                    }
+                        grace = stopped => grace.unwrap_or_default(),
+                    };
+                    drop(tokio::time::timeout(grace, all_answered(&connections)).await);
                 });
             })
             .map_err(wrap)?;
@@ -207,6 +209,14 @@ impl RunningServer {
 
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Closes the socket, once each request that was received has its response, and no later than this.
+    pub(super) fn finish(mut self, within: Duration) {
+        if let Some(stop) = self.stop.take() {
+            // The send fails only when the thread has ended.
+            let _ = stop.send(within);
+        }
     }
 }
 
@@ -251,15 +261,18 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(QUEUE)
 }
 
-async fn accept<H: Handler>(socket: TcpListener, server: Arc<Server<H>>) {
-    let mut connections: Vec<Connection> = Vec::new();
+async fn accept<H: Handler>(
+    socket: TcpListener,
+    server: Arc<Server<H>>,
+    connections: &mut Vec<Connection>,
+) -> Infallible {
     loop {
         // Out of descriptors, or the client left: continue with the next one.
         let Ok((stream, _)) = socket.accept().await else {
             tokio::time::sleep(POLL_INTERVAL).await;
             continue;
         };
-        make_room(&mut connections, server.settings.connections).await;
+        make_room(connections, server.settings.connections).await;
         let answering = Arc::new(AtomicBool::new(false));
         let task = tokio::spawn(serve(stream, Arc::clone(&server), Arc::clone(&answering)));
         connections.push(Connection {
@@ -267,6 +280,16 @@ async fn accept<H: Handler>(socket: TcpListener, server: Arc<Server<H>>) {
             answering,
             task: task.abort_handle(),
         });
+    }
+}
+
+/// Waits until each request that was received has its response.
+async fn all_answered(connections: &[Connection]) {
+    let is_answering = |connection: &Connection| {
+        connection.answering.load(Ordering::Relaxed) && !connection.task.is_finished()
+    };
+    while connections.iter().any(is_answering) {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
