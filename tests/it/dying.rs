@@ -244,4 +244,20 @@ fn rules_about_links_to_another_origin_say_so() {
         served.url
     );
     assert!(out.contains(&expected), "{out}");
+    let hooks = format!("--hooks {}/_control", served.url);
+    let command = format!("doctor --target flow={}/flow {hooks}", route.url);
+    let (_, out, _) = folder.output(&command);
+    let expected = format!("flow: links: they lead to {}/flow, where a run", served.url);
+    assert!(out.contains(&expected), "{out}");
+    let task = format!("set `public_url: {}/flow` in targets.flow", served.url);
+    assert!(out.contains(&task), "{out}");
+    // With it, the links are followed.
+    let known = format!(
+        "targets: {{flow: {{url: '{}/flow', public_url: '{}/flow'}}}}",
+        route.url, served.url
+    );
+    folder.write("conformant.yaml", known);
+    let (_, out, _) = folder.output(&format!("doctor {hooks}"));
+    assert!(out.contains("flow: credentials: accepted"), "{out}");
+    assert!(!out.contains("flow: links"), "{out}");
 }

@@ -67,6 +67,16 @@ pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<Strin
     path_at_target(target, &parsed)
 }
 
+/// The address of the target that a link to a resource at this documented path shows, if a run would not follow it there.
+pub fn unknown_address(target: &Target, link: &str, documented: &str) -> Option<String> {
+    let parsed = resolved(&target_url(target).ok()?, "/", link).ok()?;
+    let Err(LinkError::OtherOrigin(origin)) = path_at_target(target, &parsed) else {
+        return None;
+    };
+    let below = &parsed.path()[..parsed.path().find(documented)?];
+    Some(format!("{origin}{below}"))
+}
+
 fn origin_of(text: &str) -> Result<Url, LinkError> {
     Url::parse(text).map_err(|_| LinkError::Broken("not a URL"))
 }

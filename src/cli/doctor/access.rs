@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The targets with the client that a run would use.
 pub(in crate::cli) struct Targets<'a> {
     config: &'a Config,
-    rulebook: &'a Rulebook,
+    pub(super) rulebook: &'a Rulebook,
     bases: BTreeMap<String, BaseUrl>,
     pub(super) client: Client,
 }

@@ -2,12 +2,14 @@
 
 use super::access::{Access, ProbeError, Targets, headline};
 use super::{Check, Diagnosis};
-use conformant_base::clock;
 use conformant_base::http::{Cause, Request, Response};
-use conformant_engine::probe::another_answer;
+use conformant_base::{clock, json, text};
+use conformant_engine::link::unknown_address;
+use conformant_engine::probe::{Probe, another_answer};
 use conformant_net::transport::LIKE_TLS;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
+use serde_json::Value;
 
 /// A larger clock offset makes short-lived tokens fail.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
@@ -109,6 +111,9 @@ pub(super) fn check(
             Check::failed(what("credentials"), says, todo)
         }
     });
+    diagnosis
+        .checks
+        .extend(other_address(service, targets, answer));
     if let Some(off) = seconds_off(answer) {
         let says = format!("{off:+} s from ours");
         diagnosis.push(match off.abs() <= CLOCK_OFF_SECONDS_MAX {
@@ -130,6 +135,29 @@ pub(super) fn check(
         }
     }
     true
+}
+
+/// Whether links in the answer lead to another address, where a run follows none.
+fn other_address(service: &str, targets: &Targets<'_>, answer: &Response) -> Option<Check> {
+    let target = targets.target(service);
+    let document: Value = serde_json::from_slice(&answer.body).ok()?;
+    let probe = Probe::of(targets.rulebook, service)?;
+    let documented = probe.path.split('?').next()?;
+    let mut address = None;
+    json::visit_leaves(&document, &mut |_, value| {
+        let link = value.as_str().filter(|_| address.is_none());
+        address = link
+            .and_then(|link| unknown_address(target, link, documented))
+            .or(address.take());
+    });
+    let address = text::escape_line(&address?).into_owned();
+    Some(Check::failed(
+        format!("{service}: links"),
+        format!("they lead to {address}, where a run does not follow them"),
+        format!(
+            "set `public_url: {address}` in targets.{service} if this is an address of {service}; otherwise its links are wrong, and rules about them are not decided"
+        ),
+    ))
 }
 
 /// Why a run could judge nothing by such answers, and what to do about it.
@@ -260,6 +288,6 @@ fn rate_limit(answer: &Response) -> Option<String> {
         })
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
-    let text = conformant_base::text::escape_line(&stated.join(", ")).into_owned();
-    (!stated.is_empty()).then_some(text)
+    let shown = text::escape_line(&stated.join(", ")).into_owned();
+    (!stated.is_empty()).then_some(shown)
 }
