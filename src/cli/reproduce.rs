@@ -10,8 +10,8 @@ use conformant_engine::sessions::{Offline, hooks_of_reference};
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, findings_of};
 use conformant_fixtures::export::{
-    About, ChainFormat, Decision, ExportError, Failed, ScenarioFile, Scope, TARGETS, chain,
-    scenario_script,
+    About, ChainFormat, Decision, ExportError, Failed, Original, ScenarioFile, Scope, TARGETS,
+    chain, scenario_script,
 };
 use conformant_record::{Finding, REFERENCE, RunRecord, title, with_types, without_names};
 use conformant_report::findings_of_defect;
@@ -189,10 +189,11 @@ impl<'a> Written<'a> {
         let found = self.chain(finding)?;
         let (file, text) = found.file(self.rulebook, finding);
         let about = format!(
-            "{}; save it as DIR/{file} and run: {} --scenarios DIR --filter {}",
+            "{}; save it as DIR/{file} and run: {} --scenarios DIR --filter {}; if that passes, the whole scenario decides: --filter {}",
             steps_of(&found),
             self.run_command(),
-            text::shell_quoted(&found.scenario.id)
+            text::shell_quoted(&found.scenario.id),
+            text::shell_quoted(&finding.scenario)
         );
         Ok(Chained { text, about })
     }
@@ -333,11 +334,19 @@ impl<'a> Written<'a> {
             false => config.settings.targets,
         };
         let comment = comment(rulebook, finding);
-        let flags = self.flags_of_script();
-        let flags = flags.iter().map(|word| text::shell_quoted(word));
+        let flags_of_script = self.flags_of_script();
+        let flags = flags_of_script.iter().map(|word| text::shell_quoted(word));
         let run = [Cow::Borrowed("conformant run"), Cow::Borrowed(TARGETS)];
         let run: Vec<_> = run.into_iter().chain(flags).collect();
         let again = self.again(&found, finding, &run.join(" "));
+        let mut flags_of_original = flags_of_script.clone();
+        if !flags_of_original
+            .iter()
+            .any(|flag| flag.starts_with("--seed"))
+        {
+            flags_of_original.extend(["--seed".to_owned(), record.seed.to_string()]);
+        }
+        let services = found.services;
         let planned = Planned {
             service: found.service,
             scenario: found.scenario,
@@ -353,6 +362,11 @@ impl<'a> Written<'a> {
             },
             hooks: hooks.as_deref(),
             again: &again,
+            original: Original {
+                scenario: &finding.scenario,
+                services: &services,
+                flags: &flags_of_original,
+            },
         };
         let script = write(&planned, about)?;
         // Texts in it are quoted so that they are harmless; escaping would change what is sent.

@@ -410,6 +410,25 @@ fn a_script_runs_the_scenario_where_exchanges_do_not_decide() {
     }
 }
 
+/// What is compared with the last response is left out, or changes when the list is read a second time.
+#[test]
+fn a_script_runs_the_whole_scenario_before_it_ends_with_0() {
+    for (fault, filter) in [
+        ("flow/delete-by-name", "flow/delete-flow/others-stay"),
+        ("chat/page-stops-early", "chat/bindings/both-filters"),
+    ] {
+        let folder = Folder::new();
+        let broken = found(&folder, fault, filter);
+        let (script, _) = folder.run(0, "reproduce run.json 1");
+        folder.write("again.sh", &script);
+        let (code, err) = executed(&folder, &broken);
+        assert_eq!(code, 1, "{fault}: {err}\n{script}");
+        assert!(err.contains("(in the whole scenario)"), "{err}");
+        let (code, err) = executed(&folder, &Served::start(&folder, &[]));
+        assert_eq!(code, 0, "{fault}: {err}\n{script}");
+    }
+}
+
 #[test]
 fn a_script_without_its_variables_ends_with_2_and_names_them() {
     let folder = Folder::new();

@@ -56,6 +56,8 @@ pub struct Chain<'a> {
     pub scenario: Scenario,
     /// Number of omitted steps.
     pub left_out: usize,
+    /// The services of the scenario of the finding.
+    pub services: BTreeSet<String>,
 }
 
 impl<'a> Chain<'a> {
@@ -94,6 +96,7 @@ impl<'a> Chain<'a> {
             .ok_or_else(|| ReproduceError::Gone {
                 scenario: finding.scenario.clone(),
             })?;
+        let services = planned.touches();
         let Planned { service, scenario } = planned;
         let whole: Vec<Step> = scenario
             .steps
@@ -131,6 +134,7 @@ impl<'a> Chain<'a> {
             service,
             left_out: scenario.steps.len() - kept.len(),
             scenario: chained(kept),
+            services,
         })
     }
 }
