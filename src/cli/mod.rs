@@ -445,7 +445,7 @@ pub(crate) fn print(text: &str) {
 
 pub(crate) fn note(text: &str) {
     let mut out = std::io::stderr().lock();
-    let _ = writeln!(out, "{}", output::sayable(text));
+    let _ = writeln!(out, "{}", output::note_of(text));
 }
 
 /// Prints an error in the arguments. Unsafe arguments (several lines, control characters) are escaped and parsed

@@ -70,7 +70,7 @@ pub(super) fn console<'a>(
     };
     let look = Look {
         width: columns
-            .or_else(|| terminal_columns().filter(|_| terminal))
+            .or_else(|| terminal_columns(std::io::stdout()).filter(|_| terminal))
             .unwrap_or(WIDTH_DEFAULT),
         color,
         progress,
@@ -88,17 +88,29 @@ pub(super) fn console<'a>(
     Console::new(out, look)
 }
 
-/// The width of the terminal that standard output is.
+/// The width of the terminal that a stream is.
 #[cfg(unix)]
-fn terminal_columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+fn terminal_columns(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Not queried elsewhere: `COLUMNS` sets it.
 #[cfg(not(unix))]
-fn terminal_columns() -> Option<usize> {
+fn terminal_columns(_stream: impl Sized) -> Option<usize> {
     None
+}
+
+/// Text for standard error, without its last line break; wrapped where that is a terminal.
+pub(super) fn note_of(text: &str) -> String {
+    let text = sayable(text);
+    let is_terminal = std::io::stderr().is_terminal();
+    match terminal_columns(std::io::stderr()).filter(|_| is_terminal) {
+        Some(columns) => conformant_report::wrapped(&text, "", 4, columns)
+            .trim_end()
+            .to_owned(),
+        None => text,
+    }
 }
 
 /// The path of the record, also within a folder of reports.

@@ -38,7 +38,7 @@ mod sample;
 
 pub use self::cards::{FailedHook, failed_hooks, findings_of_defect};
 pub use self::console::ALIVE_SECONDS;
-pub use self::console::Console;
+pub use self::console::{Console, wrapped};
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
 pub use self::folder::files as folder_files;
 pub use self::invocation::{flags, limits, run_like, shown_target, target_of};

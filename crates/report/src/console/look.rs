@@ -117,7 +117,7 @@ impl Paint {
 
 /// Wraps each line at blanks, with further lines indented by `hang`. Keeps runs of blanks and long words,
 /// so that they can be copied.
-pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> String {
+pub fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words = line.trim_start_matches(' ');

@@ -11,4 +11,4 @@ mod summary;
 
 pub use follow::ALIVE_SECONDS;
 pub use follow::Console;
-pub use look::{Look, Progress, Verbosity};
+pub use look::{Look, Progress, Verbosity, wrapped};

@@ -20,8 +20,8 @@ use conformant_record::{PayloadOrigin, RunRecord, waivers};
 const LINES_MAX: usize = 350;
 /// Defects of the last screen.
 const FIRST_MAX: usize = 5;
-/// After more lines about defects, the first defects are listed again.
-const SCREEN_LINES: usize = 60;
+/// Lines of a screen. The first defects are listed again where their blocks are further up.
+const SCREEN_LINES: usize = 24;
 
 pub(super) struct Summary {
     pub(super) body: String,
@@ -51,7 +51,8 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
         [&body, &counts_and_gaps, &list, &advice, &last_lines].map(|text| text.lines().count());
     let room = LINES_MAX.saturating_sub(used.iter().sum::<usize>() + 3);
     let blocks = blocks(record, &cards, room, look);
-    let is_long = blocks.lines().count() > SCREEN_LINES;
+    let below = [&blocks, &counts_and_gaps, &advice, &last_lines];
+    let is_long = below.map(|text| text.lines().count()).iter().sum::<usize>() > SCREEN_LINES;
     body += &blocks;
     body += "\n";
     body += &counts_and_gaps;
@@ -122,15 +123,15 @@ fn services(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// The first defects, each with its extent and first place. A single defect needs no list.
+/// The first defects, each with its extent and first place.
 fn first_defects(record: &RunRecord, cards: &[Card], look: &Look) -> String {
-    if cards.len() < 2 {
-        return String::new();
-    }
-    let heading = format!(
-        "{}, by urgency: must before should, then most failing scenarios",
-        view::count(cards.len(), "defect")
-    );
+    let heading = match cards.len() {
+        0 => return String::new(),
+        1 => "1 defect".to_owned(),
+        count => {
+            format!("{count} defects, by urgency: must before should, then most failing scenarios")
+        }
+    };
     let mut out = wrapped(&heading, "", 4, look.width);
     for card in &cards[..cards.len().min(FIRST_MAX)] {
         let title = format!("{}. {}", card.number, card.defect.title);
@@ -455,6 +456,14 @@ undetected mutations
       end_execution)
   … 2 more places in the reports
 
+2 defects, by urgency: must before should, then most failing scenarios
+  1. An execution has a third state
+     1 rule in 1 scenario, first POST create-execution -> 201 in scenario
+     flow/create-execution/happy, step 1
+  2. /shape is not a documented field
+     1 rule in 1 scenario, first POST create-execution -> 201 in scenario
+     flow/create-execution/happy, step 1
+
 not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow
 next: conformant explain flow/execution/status
@@ -561,6 +570,13 @@ next: conformant explain flow/execution/status
             })
             .collect();
         record
+    }
+
+    #[test]
+    fn the_last_screen_of_one_defect_has_its_title() {
+        let text = render(&broken_everywhere(1), &Look::default());
+        let screen: Vec<&str> = text.lines().rev().take(SCREEN_LINES).collect();
+        assert!(screen.contains(&"1 defect"), "{text}");
     }
 
     #[test]
