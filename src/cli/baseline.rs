@@ -38,6 +38,11 @@ pub(super) fn check_ids(rulebook: &Rulebook, waivers: &[Waiver]) -> Result<(), F
 fn unusable(rulebook: &Rulebook, waiver: &Waiver) -> Vec<String> {
     let mut problems = Vec::new();
     let rule = &waiver.rule;
+    if !rule.is_empty() && rule.chars().all(|c| matches!(c, '*' | '/')) {
+        problems.push(format!(
+            "--waivers: `{rule}` would accept every failure: name the rules, such as `flow/step/*`"
+        ));
+    }
     if let Some(id) = &waiver.operation
         && rulebook.operation_by_id(id).is_none()
     {

@@ -18,6 +18,10 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
             "limits.timeout: invalid duration `10`: expected a number above zero and a unit, such as `500ms`, `10s` or `5m`; did you mean `10s`? (conformant.yaml:1)",
         ),
         (
+            "limits: { timeout: 10 s }",
+            "limits.timeout: invalid duration `10 s`: expected a number above zero and a unit, such as `500ms`, `10s` or `5m`; did you mean `10s`? (conformant.yaml:1)",
+        ),
+        (
             "limits: { timeout: 0s }",
             "limits.timeout: invalid duration `0s`: expected a number above zero and a unit, such as `500ms`, `10s` or `5m` (conformant.yaml:1)",
         ),

@@ -67,7 +67,14 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    for name in ["BLESS", "CI", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD"] {
+    for name in [
+        "BLESS",
+        "CI",
+        "CODEBUILD_BUILD_ID",
+        "JENKINS_URL",
+        "TEAMCITY_VERSION",
+        "TF_BUILD",
+    ] {
         command.env_remove(name);
     }
     command

@@ -807,7 +807,15 @@ fn mistakes_that_would_waste_a_run_are_refused_before_it() {
     let waivers =
         "waivers:\n  - { rule: flow/read-flows/page-sise, reason: x, expires: 2099-01-01 }\n";
     folder.write("w.yaml", waivers);
+    folder.write(
+        "all.yaml",
+        "waivers: [{ rule: '*', reason: x, expires: 2099-01-01 }]",
+    );
     for (more, expected) in [
+        (
+            "--waivers all.yaml",
+            "--waivers: `*` would accept every failure: name the rules",
+        ),
         (
             "--jobs 0",
             "invalid value '0' for '--jobs <N>': expected a number from 1",

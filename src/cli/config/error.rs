@@ -151,9 +151,14 @@ fn help(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
-/// Advice for a number without its unit, such as `10`.
+/// Advice for a number without its unit, or with a blank before it, such as `10` and `10 s`.
 fn with_unit(text: &str, unit: &str) -> String {
-    match text.parse::<u64>() {
+    let written = text.replace(char::is_whitespace, "");
+    match written
+        .strip_suffix(unit)
+        .unwrap_or(&written)
+        .parse::<u64>()
+    {
         Ok(number) if number > 0 => format!("; did you mean `{number}{unit}`?"),
         Ok(_) | Err(_) => String::new(),
     }

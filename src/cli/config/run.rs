@@ -54,7 +54,13 @@ pub(in crate::cli) fn targets_of_environment(index: &ServiceIndex) -> Vec<(Strin
 }
 
 /// Variables by which CI services are recognized; not all of them set `CI`.
-const OF_CI: [&str; 4] = ["CI", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD"];
+const OF_CI: [&str; 5] = [
+    "CI",
+    "CODEBUILD_BUILD_ID",
+    "JENKINS_URL",
+    "TEAMCITY_VERSION",
+    "TF_BUILD",
+];
 
 /// The variable of the CI service that runs this command.
 fn variable_of_ci() -> Option<&'static str> {
