@@ -58,6 +58,8 @@ pub struct Chain<'a> {
     pub left_out: usize,
     /// The services of the scenario of the finding.
     pub services: BTreeSet<String>,
+    /// Later calls of hooks that the steps call, too: they may restore what these changed.
+    restoring: Vec<Step>,
 }
 
 impl<'a> Chain<'a> {
@@ -66,7 +68,15 @@ impl<'a> Chain<'a> {
         let rule = rulebook.rules.get(&finding.rule);
         let says = rule.map_or(finding.rule.as_str(), |rule| rule.says.as_str());
         let says = format!("Broke {}: {says}", finding.rule);
-        let steps = self.scenario.steps.clone();
+        let steps = [self.scenario.steps.as_slice(), &self.restoring].concat();
+        let restored = Scenario {
+            steps,
+            ..self.scenario.clone()
+        };
+        let steps = match scenario::is_sound(rulebook, self.service, &restored) {
+            true => restored.steps,
+            false => self.scenario.steps.clone(),
+        };
         let scenario = Scenario {
             steps: scenario::with_twins(rulebook, self.service, steps),
             ..self.scenario.clone()
@@ -130,8 +140,13 @@ impl<'a> Chain<'a> {
             }
         });
         let kept = kept.unwrap_or_else(|| whole.clone());
+        let is_called = |hook: &str| kept.iter().any(|step| step.hook() == Some(hook));
+        let later = scenario.steps.iter().skip(finding.step);
+        let later = later.filter(|step| step.hook().is_some_and(is_called));
+        let restoring = later.map(|step| in_place(step, &scenario)).collect();
         Ok(Self {
             service,
+            restoring,
             left_out: scenario.steps.len() - kept.len(),
             scenario: chained(kept),
             services,
@@ -283,6 +298,25 @@ fn without_looks(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conformant_engine::sessions::Offline;
+
+    /// The number moves to another country and back. Without the way back, a second execution would find it taken.
+    #[test]
+    fn a_chain_ends_with_the_later_calls_of_its_hooks() {
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let finding = Finding {
+            rule: "auth/phone-change/webhook".to_owned(),
+            scenario: "auth/users/moved-number".to_owned(),
+            service: "auth".to_owned(),
+            step: 6,
+            ..Finding::default()
+        };
+        let chain = Chain::of(&finding, &rulebook, &Offline::faultless(0)).expect("a chain");
+        let (_, text) = chain.file(&rulebook, &finding);
+        assert_eq!(text.matches("\"change_phone\"").count(), 2, "{text}");
+        let last = text.lines().last().expect("a step");
+        assert!(last.contains("${target.people.country_code}"), "{text}");
+    }
 
     #[test]
     fn every_start_of_a_scenario_is_a_scenario_file_that_loads() {
