@@ -240,7 +240,7 @@ fn rules_about_links_to_another_origin_say_so() {
     let (out, _) = folder.run(4, &line);
     let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = format!(
-        "3 rules, inconclusive: links lead to another origin; if {} is an address of the target, configure it as `public_url`",
+        "3 rules, inconclusive: links lead to another origin; if {} is an address of the target, configure it as `public_url` of its entry in `targets`, with the path that comes before the documented ones",
         served.url
     );
     assert!(out.contains(&expected), "{out}");
@@ -260,4 +260,12 @@ fn rules_about_links_to_another_origin_say_so() {
     let (_, out, _) = folder.output(&format!("doctor {hooks}"));
     assert!(out.contains("flow: credentials: accepted"), "{out}");
     assert!(!out.contains("flow: links"), "{out}");
+    // Without the path before the documented ones, they would lead elsewhere.
+    let wrong = format!(
+        "targets: {{flow: {{url: '{}/flow', public_url: '{}'}}}}",
+        route.url, served.url
+    );
+    folder.write("conformant.yaml", wrong);
+    let (_, out, _) = folder.output(&format!("doctor {hooks}"));
+    assert!(out.contains(&task), "{out}");
 }

@@ -20,7 +20,7 @@ pub(super) enum LinkError {
     /// It leads to another origin.
     #[error(
         "{ANOTHER_ORIGIN}; if {0} is an address of the target, configure it as `public_url` of its entry in \
-         `targets`, or as one of its `content_origins` if it only serves content"
+         `targets`, with the path that comes before the documented ones; if it only serves content, as one of its `content_origins`"
     )]
     OtherOrigin(String),
 }
@@ -69,12 +69,15 @@ pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<Strin
 
 /// The address of the target that a link to a resource at this documented path shows, if a run would not follow it there.
 pub fn unknown_address(target: &Target, link: &str, documented: &str) -> Option<String> {
-    let parsed = resolved(&target_url(target).ok()?, "/", link).ok()?;
-    let Err(LinkError::OtherOrigin(origin)) = path_at_target(target, &parsed) else {
-        return None;
-    };
+    let home = target_url(target).ok()?;
+    let parsed = resolved(&home, "/", link).ok()?;
     let below = &parsed.path()[..parsed.path().find(documented)?];
-    Some(format!("{origin}{below}"))
+    let prefix = split_url(&target.url).1;
+    // A public URL without its path would add that of the target.
+    let is_known = path_at_target(target, &parsed)
+        .is_ok_and(|path| path.find(documented) == Some(prefix.len()));
+    let is_other = parsed.origin() != home.origin() && !is_known;
+    is_other.then(|| format!("{}{below}", parsed.origin().ascii_serialization()))
 }
 
 fn origin_of(text: &str) -> Result<Url, LinkError> {
