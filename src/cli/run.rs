@@ -20,7 +20,7 @@ use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::evidence_file::Head;
 use conformant_engine::probe::Probe;
-use conformant_engine::sessions::{Live, LiveOptions, Offline};
+use conformant_engine::sessions::{EXPIRED, Live, LiveOptions, Offline};
 use conformant_engine::{
     ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Sessions, Target,
 };
@@ -374,8 +374,11 @@ fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
     if let Some(void) = ended.void_services().into_iter().next() {
         return Some(void.why);
     }
-    if let Some((service, _)) = &ended.gone {
-        return Some(format!("{service} stopped answering"));
+    if let Some((service, why)) = &ended.gone {
+        return Some(match why == EXPIRED {
+            true => format!("{service} rejects the configured credentials"),
+            false => format!("{service} stopped answering"),
+        });
     }
     let limit = shown_duration(ended.time_limit?);
     let is_cut = |s: &&ScenarioResult| s.reason == ENDED_BEFORE;
