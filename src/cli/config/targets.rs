@@ -65,6 +65,9 @@ impl Reader {
         target.public_url = entry
             .public_url
             .map(|url| self.fill(&at("public_url"), &url));
+        if let Some(url) = &target.public_url {
+            self.base_url(&at("public_url"), url);
+        }
         for (at, origin) in entry.content_origins.iter().enumerate() {
             let at = format!("targets.{name}.content_origins[{at}]");
             let origin = self.fill(&at, origin);
