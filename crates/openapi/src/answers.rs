@@ -2,31 +2,14 @@
 
 use crate::api::{component, contents, is_json, plain, properties, type_of, without_parameters};
 use crate::document::{Document, Part};
+use crate::paging::is_one_of;
 
 /// Keys of arrays that hold the items of a list.
-const LIST_KEYS: [&str; 12] = [
-    "items", "data", "results", "content", "records", "values", "entries", "list", "elements",
-    "rows", "objects", "hits",
-];
+const LIST_KEYS: &str =
+    "items data results content records values entries list elements rows objects hits";
 /// Keys next to such an array.
-const PAGE_KEYS: [&str; 16] = [
-    "next",
-    "previous",
-    "prev",
-    "cursor",
-    "nextcursor",
-    "nextpage",
-    "nextpagetoken",
-    "nexttoken",
-    "total",
-    "totalcount",
-    "count",
-    "meta",
-    "links",
-    "paging",
-    "pagination",
-    "hasmore",
-];
+const PAGE_KEYS: &str = "next previous prev cursor nextcursor nextpage nextpagetoken nexttoken total totalcount \
+     count meta links paging pagination hasmore";
 
 /// What an accepted request returns.
 pub(crate) enum Answer<'d> {
@@ -180,11 +163,9 @@ fn list_in<'d>(
         .rsplit('/')
         .find(|segment| !segment.is_empty() && !segment.starts_with('{'));
     let is_of_path = last.is_some_and(|last| plain(last) == plain(name));
-    let is_list = LIST_KEYS.contains(&plain(name).as_str())
+    let is_list = is_one_of(LIST_KEYS, name)
         || is_of_path
-        || all
-            .iter()
-            .any(|(key, _)| PAGE_KEYS.contains(&plain(key).as_str()));
+        || all.iter().any(|(key, _)| is_one_of(PAGE_KEYS, key));
     is_list.then(|| (name.to_owned(), items))
 }
 

@@ -7,62 +7,22 @@ use crate::schema::{Schemas, types_of};
 use conformant_base::json::join;
 use serde_json::{Map, Value, json};
 
-const SIZES: [&str; 12] = [
-    "limit",
-    "pagesize",
-    "perpage",
-    "size",
-    "maxresults",
-    "pagelimit",
-    "take",
-    "top",
-    "count",
-    "maxitems",
-    "maxpagesize",
-    "itemsperpage",
-];
-const CURSORS: [&str; 12] = [
-    "cursor",
-    "pagetoken",
-    "after",
-    "startingafter",
-    "nexttoken",
-    "continuationtoken",
-    "continuation",
-    "marker",
-    "token",
-    "startafter",
-    "pagecursor",
-    "nextcursor",
-];
-const OFFSETS: [&str; 5] = ["offset", "skip", "start", "startindex", "pageoffset"];
-const PAGES: [&str; 6] = [
-    "page",
-    "pagenumber",
-    "pageno",
-    "pageindex",
-    "pagenum",
-    "currentpage",
-];
-const LINKS: [&str; 7] = [
-    "next",
-    "nexturl",
-    "nextlink",
-    "nextpageurl",
-    "nextpage",
-    "nexthref",
-    "nextpagelink",
-];
-const TOKENS: [&str; 8] = [
-    "nextcursor",
-    "nextpagetoken",
-    "nexttoken",
-    "continuationtoken",
-    "endcursor",
-    "cursor",
-    "nextmarker",
-    "next",
-];
+// Names in lower case and without separators, as `plain` spells them; in `LINKS` and `TOKENS` the best one comes first.
+const SIZES: &str = "limit pagesize perpage size maxresults pagelimit take top count maxitems maxpagesize \
+     itemsperpage";
+const CURSORS: &str = "cursor pagetoken after startingafter nexttoken continuationtoken continuation marker token \
+     startafter pagecursor nextcursor";
+const OFFSETS: &str = "offset skip start startindex pageoffset";
+const PAGES: &str = "page pagenumber pageno pageindex pagenum currentpage";
+const LINKS: &str = "next nexturl nextlink nextpageurl nextpage nexthref nextpagelink";
+const TOKENS: &str =
+    "nextcursor nextpagetoken nexttoken continuationtoken endcursor cursor nextmarker next";
+
+/// Whether a list of plain names has this one.
+pub(crate) fn is_one_of(names: &str, name: &str) -> bool {
+    let name = plain(name);
+    names.split(' ').any(|known| known == name)
+}
 
 /// What was recognized.
 #[derive(Default)]
@@ -91,8 +51,8 @@ impl Paging {
         page: &Part<'d>,
         key: &str,
     ) -> Self {
-        let find = |names: &[&str]| {
-            let found = queries(operation).find(|p| names.contains(&plain(&p.name).as_str()));
+        let find = |names: &str| {
+            let found = queries(operation).find(|p| is_one_of(names, &p.name));
             found.filter(|p| p.name.len() < 40)
         };
         let is_number = |schema: &Map<String, Value>| {
@@ -119,14 +79,14 @@ impl Paging {
                 fields.push((at, part));
             }
         }
-        let text_at = |names: &[&str]| {
-            let mut found = names.iter().flat_map(|name| {
+        let text_at = |names: &'static str| {
+            let mut found = names.split(' ').flat_map(|name| {
                 fields.iter().filter(move |(at, _)| {
                     let last = at.rsplit('/').next().unwrap_or_default();
-                    plain(last) == *name
+                    plain(last) == name
                         || plain(last) == "href"
                             && plain(at).ends_with("nexthref")
-                            && *name == "next"
+                            && name == "next"
                 })
             });
             found.find(|(_, part)| {
@@ -136,12 +96,12 @@ impl Paging {
             })
         };
         let mut paging = Self {
-            size: find(&SIZES)
+            size: find(SIZES)
                 .filter(|p| is_number(&p.schema))
                 .map(|p| p.name.clone()),
             ..Self::default()
         };
-        let cursor = find(&CURSORS).filter(|p| !is_number(&p.schema));
+        let cursor = find(CURSORS).filter(|p| !is_number(&p.schema));
         let is_link = |(at, part): &(String, Part<'d>)| {
             let target = schemas.doc.resolve(part);
             let format = target.as_ref().and_then(|t| t.text("format"));
@@ -153,20 +113,20 @@ impl Paging {
                 || last.ends_with("link")
                 || last == "href"
         };
-        let link = text_at(&LINKS).filter(|found| cursor.is_none() || is_link(found));
+        let link = text_at(LINKS).filter(|found| cursor.is_none() || is_link(found));
         if let Some((at, _)) = link {
             paging.next = Some(Next::Link(at.clone()));
             paging.position = cursor
-                .or_else(|| find(&PAGES))
-                .or_else(|| find(&OFFSETS))
+                .or_else(|| find(PAGES))
+                .or_else(|| find(OFFSETS))
                 .map(|p| p.name.clone());
-        } else if let Some((cursor, (at, _))) = cursor.zip(text_at(&TOKENS)) {
+        } else if let Some((cursor, (at, _))) = cursor.zip(text_at(TOKENS)) {
             paging.position = Some(cursor.name.clone());
             paging.next = Some(Next::Token(at.clone()));
-        } else if let Some(offset) = find(&OFFSETS).filter(|p| is_number(&p.schema)) {
+        } else if let Some(offset) = find(OFFSETS).filter(|p| is_number(&p.schema)) {
             paging.position = Some(offset.name.clone());
             paging.next = Some(Next::Offset);
-        } else if let Some(page) = find(&PAGES).filter(|p| is_number(&p.schema)) {
+        } else if let Some(page) = find(PAGES).filter(|p| is_number(&p.schema)) {
             let number = |key: &str| page.schema.get(key).and_then(Value::as_u64);
             let first = number("minimum")
                 .filter(|n| *n < 2)
@@ -242,10 +202,8 @@ impl Paging {
         let suspects: Vec<&str> = queries(operation)
             .map(|p| p.name.as_str())
             .filter(|name| {
-                let name = plain(name);
-                [&CURSORS[..], &OFFSETS, &PAGES]
-                    .iter()
-                    .any(|known| known.contains(&name.as_str()))
+                let known = [CURSORS, OFFSETS, PAGES];
+                known.iter().any(|names| is_one_of(names, name))
             })
             .collect();
         match (&self.size, &suspects[..]) {

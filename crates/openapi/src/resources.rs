@@ -15,20 +15,8 @@ use conformant_rulebook::kebab;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Endings of schema names that are removed: `RoomResponse` is the schema of a room.
-const ENDINGS: [&str; 12] = [
-    "-response",
-    "-dto",
-    "-out",
-    "-read",
-    "-resource",
-    "-representation",
-    "-model",
-    "-schema",
-    "-view",
-    "-entity",
-    "-object",
-    "-details",
-];
+const ENDINGS: &str =
+    "response dto out read resource representation model schema view entity object details";
 
 /// Names of the field that identifies a resource. A field that refers to a resource ends with one of them: `customerId`.
 const KEY_NAMES: [&str; 4] = ["id", "uuid", "key", "sid"];
@@ -142,8 +130,9 @@ fn file_name(shape: &Shape<'_>, path: &str) -> String {
             singular(&kebab(literal.unwrap_or("resource")))
         }
     };
-    for ending in ENDINGS {
-        if let Some(stem) = name.strip_suffix(ending) {
+    for ending in ENDINGS.split(' ') {
+        let stem = name.strip_suffix(ending);
+        if let Some(stem) = stem.and_then(|stem| stem.strip_suffix('-')) {
             name = stem.to_owned();
         }
     }
