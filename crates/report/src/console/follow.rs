@@ -106,12 +106,8 @@ impl State {
         let longest = self.running.iter().min_by_key(|(_, began)| **began);
         if let Some((id, began)) = longest {
             let seconds = self.seconds.saturating_sub(*began);
-            let time = if seconds > 1 {
-                format!(" ({seconds} s)")
-            } else {
-                String::new()
-            };
-            parts.push(format!("longest running: {id}{time}"));
+            let time = (seconds > 1).then(|| format!(" ({seconds} s)"));
+            parts.push(format!("longest running: {id}{}", time.unwrap_or_default()));
         }
         parts.join(" · ")
     }
@@ -209,14 +205,8 @@ impl<'a> Console<'a> {
         /// What waited so long ago waits no more.
         const WAIT_SHOWN_SECONDS: u64 = 5;
         self.state.seconds = seconds;
-        if self
-            .state
-            .waiting
-            .as_ref()
-            .is_some_and(|(_, since)| since + WAIT_SHOWN_SECONDS < seconds)
-        {
-            self.state.waiting = None;
-        }
+        let waiting = self.state.waiting.take();
+        self.state.waiting = waiting.filter(|(_, since)| since + WAIT_SHOWN_SECONDS >= seconds);
         self.bar.set_message(self.state.words());
         let interval = (self.state.said / 5).clamp(ALIVE_SECONDS, ALIVE_SECONDS_MAX);
         if self.look.progress == Progress::Lines && seconds >= self.state.said + interval {
@@ -235,17 +225,10 @@ impl<'a> Console<'a> {
         let id = text::escape_line(id).into_owned();
         self.state.running.remove(&id);
         self.state.done += 1;
-        match verdict {
-            Verdict::Fail | Verdict::Error => {
-                self.state.failing.insert(id);
-            }
-            Verdict::Inconclusive => self.state.inconclusive += 1,
-            Verdict::Pass
-            | Verdict::Open
-            | Verdict::NotApplicable
-            | Verdict::Waived
-            | Verdict::NotJudged => {}
+        if matches!(verdict, Verdict::Fail | Verdict::Error) {
+            self.state.failing.insert(id);
         }
+        self.state.inconclusive += usize::from(verdict == Verdict::Inconclusive);
         self.bar.set_message(self.state.words());
         self.bar.inc(1);
     }
@@ -254,11 +237,8 @@ impl<'a> Console<'a> {
         let result = escaped(result);
         let findings: Vec<&Finding> = findings.iter().collect();
         let outcome = view::of_scenario(&result, &findings, self.look.settings);
-        match &outcome {
-            Outcome::Failed | Outcome::Errored(_) => {}
-            Outcome::Passed | Outcome::Warned | Outcome::Skipped(_) => {
-                self.state.failing.remove(&result.id);
-            }
+        if !matches!(outcome, Outcome::Failed | Outcome::Errored(_)) {
+            self.state.failing.remove(&result.id);
         }
         if matches!(outcome, Outcome::Failed) {
             self.state.settled += 1;

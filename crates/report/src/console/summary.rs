@@ -389,94 +389,12 @@ mod tests {
         }
     }
 
-    const STANDARD_RUN: &str = r#"
-FAIL 1. An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · resembles the fault flow/execution-status-wrong (a
-     guess)
-  What flow/execution/status asks for.
-  flow/execution/status (must, D3 "Execution (FN)", line 37)
-  /status is "running", expected one of active, ended
-  where     flow/create-execution, scenario flow/create-execution/happy, step 1, exchange 4, at
-            /status
-  expected  one of active, ended
-  actual    "running"
-  diff      - expected, + actual
-     {
-    -  "status": "active"
-    +  "status": "running"
-     }
-  exchange  POST /flow/v1/Flows/FW00/Executions -> 201, application/json, 41 bytes
-  request
-    curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
-      -H 'Authorization: [redacted]'
-  with      the credential in place of [redacted]
-  note      this command creates another resource, or is refused because this one exists
-  run again conformant run --seed 7 --filter flow/create-execution/happy
-  also      the same (scenario flow/create-execution/happy, step 2)
-
-WARN 2. /shape is not a documented field
-     flow · 1 rule · 1 finding in 1 scenario
-  What flow/execution/no-other-fields asks for.
-  flow/execution/no-other-fields (should, D3 "Execution (FN)", line 28)
-  where     flow/create-execution, scenario flow/create-execution/happy, step 1, exchange 4, at
-            /shape
-  expected  no field of that name
-  actual    "round"
-  exchange  POST /flow/v1/Flows/FW00/Executions -> 201, application/json, 41 bytes
-  response
-      {
-        "sid": "FN00",
-    >   "status": "running"
-      }
-  request
-    curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
-      -H 'Authorization: [redacted]'
-  with      the credential in place of [redacted]
-  note      this command creates another resource, or is refused because this one exists
-  run again conformant run --seed 7 --filter flow/create-execution/happy
-
-rules       1 pass · 1 broken · 1 warning only · 1 waived · 1 open (`conformant list open-points`) ·
-            5 not decided (1 inconclusive, 1 internal error, 1 not judged, 2 not applicable)
-scenarios   1 fail · 1 inconclusive · 1 not applicable · 1 pass
-exchanges   12, seed 7
-waivers     1 waiver accepts 3 findings
-mutations   1 of 1 passing rule detects a changed response · 1 further rule detects none: not judged
-            · no rule detects 2 of 8 random mutations
-detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow would be
-            reported
-to raise it configure the hook end_execution (87 %)
-rules not decided
-  2 rules, not applicable: configure the hook end_execution (flow/executions/ends,
-      flow/executions/steps)
-  1 rule, not judged: one page only (flow/executions/walk)
-  1 rule, internal error: predicate panicked (flow/execution/steps)
-  1 rule, inconclusive: timeout (flow/executions/order)
-undetected mutations
-  flow/fetch-execution /context: 2 of 3 mutations undetected, missing, near (configure the hook
-      end_execution)
-  … 2 more places in the reports
-
-2 defects, by urgency: must before should, then most failing scenarios
-  1. An execution has a third state
-     1 rule in 1 scenario, first POST create-execution -> 201 in scenario
-     flow/create-execution/happy, step 1
-  2. /shape is not a documented field
-     1 rule in 1 scenario, first POST create-execution -> 201 in scenario
-     flow/create-execution/happy, step 1
-
-not conformant: 1 of 2 defects (1 rule) fails the run, 1 warning, 5 not decided
-target: http://127.0.0.1:4010/flow
-next: conformant explain flow/execution/status
-"#;
-
     #[test]
     fn a_run_reads_like_this() {
+        let expected = include_str!("sample.txt");
         let text = render(&sample(), &Look::default());
-        assert!(
-            text == STANDARD_RUN,
-            "{}",
-            conformant_base::diff::unified_diff(STANDARD_RUN, &text)
-        );
+        let diff = conformant_base::diff::unified_diff(expected, &text);
+        assert!(text == expected, "{diff}");
     }
 
     #[test]

@@ -157,22 +157,15 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<T
     let source = known
         .map(|rule| rule.source.to_string())
         .unwrap_or_default();
-    let seen = record
-        .history
-        .as_ref()
-        .and_then(|history| history.first_seen.get(broken.id));
+    let history = record.history.as_ref();
     let mut place = String::new();
     if !first.scenario.is_empty() {
         place = format!("first found in {}", view::place(first));
     }
-    if let Some(seen) = seen {
+    if let Some(seen) = history.and_then(|history| history.first_seen.get(broken.id)) {
         place += &format!(", broken since {seen}");
     }
-    let (left, right) = if in_full {
-        columns(&first.diff)
-    } else {
-        (Vec::new(), Vec::new())
-    };
+    let (left, right) = in_full.then(|| columns(&first.diff)).unwrap_or_default();
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
     let payload = cards::payload_of(record, first).filter(|_| in_full);
     let story = cards::scenario_of(record, first).filter(|result| match timeline {
@@ -184,11 +177,8 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<T
     let story = story.map(|result| scenario(record, result, first, timeline));
     // The timeline contains the exchange.
     let exchange = exchange.filter(|_| timeline != Some(Timeline::Full) || story.is_none());
-    let (rows, rows_head) = if in_full {
-        rows(&broken.findings)
-    } else {
-        (Vec::new(), String::new())
-    };
+    let shown = in_full.then(|| rows(&broken.findings));
+    let (rows, rows_head) = shown.unwrap_or_default();
     let quotes = record.quotes.get(broken.id).into_iter().flatten();
     let quotes = quotes.map(|quote| context! { line => quote.line, text => cut(&quote.text) });
     context! {
@@ -392,12 +382,9 @@ fn scenario(
 /// The two sides of a step: request and response, or what a hook or callback carried.
 fn sides(record: &RunRecord, step: &StepResult, finding: &Finding) -> Option<Value> {
     if step.exchange > 0 {
-        let pointer = if step.exchange == finding.exchange {
-            finding.pointer.as_str()
-        } else {
-            ""
-        };
-        let exchange = cards::exchange_at(record, step.exchange, pointer)?;
+        let pointer = finding.pointer.as_str();
+        let pointer = Some(pointer).filter(|_| step.exchange == finding.exchange);
+        let exchange = cards::exchange_at(record, step.exchange, pointer.unwrap_or_default())?;
         return Some(self::exchange(exchange, None));
     }
     if step.sent.is_empty() && step.received.is_empty() {
