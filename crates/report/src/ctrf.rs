@@ -11,10 +11,11 @@ use conformant_base::text;
 use conformant_record::{Repeats, RunRecord, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 const SPEC_VERSION: &str = "0.0.0";
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Test {
     name: String,
@@ -69,33 +70,25 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
         .iter()
         .map(|card| of_defect(record, card))
         .collect();
+    let flaky: BTreeSet<&str> = record
+        .repeats
+        .iter()
+        .flat_map(Repeats::flaky)
+        .map(|flaky| flaky.rule.as_str())
+        .collect();
     for rule in &record.rules {
-        let findings = findings
-            .get(rule.id.as_str())
-            .map_or(&[][..], Vec::as_slice);
+        let findings = view::of(&findings, &rule.id);
         let first = findings.first();
         let outcome = view::of_rule(rule, settings);
         let cause = failing.cause(&outcome, findings);
-        let (status, message) = match outcome {
-            Outcome::Failed if cause.is_some() => ("other", cause.unwrap_or_default()),
-            Outcome::Passed => ("passed", String::new()),
-            Outcome::Failed => ("failed", first.map_or(String::new(), |f| f.message.clone())),
-            Outcome::Warned => ("other", first.map_or(String::new(), |f| f.message.clone())),
-            Outcome::Skipped(reason) if rule.verdict == Verdict::Open => ("other", reason),
-            Outcome::Skipped(reason) => ("skipped", reason),
-            Outcome::Errored(reason) => ("failed", reason),
-        };
+        let broken = first.map_or(String::new(), |first| first.message.clone());
+        let (status, message) = status(outcome, rule.verdict, cause, broken);
         tests.push(Test {
             name: rule.id.clone(),
             status,
-            duration: 0,
             suite: suite(&rule.id, "rules"),
             raw_status: rule.verdict.word(),
-            flaky: record
-                .repeats
-                .iter()
-                .flat_map(Repeats::flaky)
-                .any(|r| r.rule == rule.id),
+            flaky: flaky.contains(rule.id.as_str()),
             message,
             trace: first.map_or(String::new(), |finding| view::describe(record, finding)),
             extra: json!({
@@ -104,6 +97,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
                 "judged": rule.judged,
                 "findings": rule.findings,
             }),
+            ..Test::default()
         });
     }
     tests.extend(scenarios(record, settings, &failing));
@@ -112,13 +106,12 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
         tests.push(Test {
             name: "target".to_owned(),
             status: "failed",
-            duration: 0,
             suite: vec![record.tool.name.clone()],
             raw_status: Verdict::Error.word(),
-            flaky: false,
             message: first.clone(),
             trace: errors.join("\n"),
             extra: json!({}),
+            ..Test::default()
         });
     }
     tests
@@ -130,16 +123,33 @@ fn of_defect(record: &RunRecord, card: &Card<'_>) -> Test {
     Test {
         name: failing::name(card),
         status: "failed",
-        duration: 0,
         suite: suite(first, failing::part(card)),
         raw_status: Verdict::Fail.word(),
-        flaky: false,
         message: card.extent(),
         trace: failing::details(record, card),
         extra: json!({
             "number": card.number,
             "rules": card.rules.iter().map(|rule| rule.id).collect::<Vec<_>>(),
         }),
+        ..Test::default()
+    }
+}
+
+/// The status of a rule or scenario, and why. `cause` is what explains a failure, `broken` what was broken.
+fn status(
+    outcome: Outcome,
+    verdict: Verdict,
+    cause: Option<String>,
+    broken: String,
+) -> (&'static str, String) {
+    match (outcome, cause) {
+        (Outcome::Failed, Some(cause)) => ("other", cause),
+        (Outcome::Passed, _) => ("passed", String::new()),
+        (Outcome::Failed, None) => ("failed", broken),
+        (Outcome::Warned, _) => ("other", broken),
+        (Outcome::Skipped(reason), _) if verdict == Verdict::Open => ("other", reason),
+        (Outcome::Skipped(reason), _) => ("skipped", reason),
+        (Outcome::Errored(reason), _) => ("failed", reason),
     }
 }
 
@@ -150,34 +160,21 @@ fn scenarios(
 ) -> impl Iterator<Item = Test> {
     let findings = view::by_scenario(record);
     record.scenarios.iter().map(move |result| {
-        let findings = findings
-            .get(result.id.as_str())
-            .map_or(&[][..], Vec::as_slice);
-        let broken = || view::breaks(findings, &result.reason);
+        let findings = view::of(&findings, &result.id);
+        let broken = view::breaks(findings, &result.reason);
         let outcome = view::of_scenario(result, findings, settings);
         let cause = failing.cause(&outcome, findings);
-        let (status, message) = match outcome {
-            Outcome::Failed if cause.is_some() => (
-                "other",
-                format!("{}; {}", cause.unwrap_or_default(), broken()),
-            ),
-            Outcome::Passed => ("passed", String::new()),
-            Outcome::Failed => ("failed", broken()),
-            Outcome::Warned => ("other", broken()),
-            Outcome::Skipped(reason) if result.verdict == Verdict::Open => ("other", reason),
-            Outcome::Skipped(reason) => ("skipped", reason),
-            Outcome::Errored(reason) => ("failed", reason),
-        };
+        let cause = cause.map(|cause| format!("{cause}; {broken}"));
+        let (status, message) = status(outcome, result.verdict, cause, broken);
         Test {
             name: result.id.clone(),
             status,
             duration: milliseconds(result.seconds),
             suite: suite(&result.id, "scenarios"),
             raw_status: result.verdict.word(),
-            flaky: false,
             message,
-            trace: String::new(),
             extra: json!({}),
+            ..Test::default()
         }
     })
 }

@@ -33,26 +33,9 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
 /// selection.
 pub fn run_like(invocation: &str, is_live: bool, seed: u64) -> String {
     /// Flags that select scenarios, that only a whole run or exploration needs, or that the command adds itself.
-    const LEFT_OUT: [&str; 18] = [
-        "--filter",
-        "--service",
-        "--partition",
-        "--since",
-        "--rerun",
-        "--repeat",
-        "--names",
-        "--min-judged",
-        "--keep-evidence",
-        "--global-timeout",
-        "--claims",
-        "--shuffle",
-        "--require-complete",
-        "--require-target",
-        "--reference",
-        "--budget",
-        "--save",
-        "--only-safe",
-    ];
+    const LEFT_OUT: &str = "--filter --service --partition --since --rerun --repeat --names --min-judged \
+         --keep-evidence --global-timeout --claims --shuffle --require-complete \
+         --require-target --reference --budget --save --only-safe";
     let mut command = "conformant run".to_owned();
     if !is_live {
         command += " --reference";
@@ -60,7 +43,7 @@ pub fn run_like(invocation: &str, is_live: bool, seed: u64) -> String {
     let mut is_seeded = false;
     for (flag, words) in flags(&text::shell_words(invocation)) {
         is_seeded |= flag == "--seed";
-        if !LEFT_OUT.contains(&flag) {
+        if !LEFT_OUT.split(' ').any(|left_out| left_out == flag) {
             for word in words {
                 command = format!("{command} {}", text::shell_quoted(word));
             }

@@ -76,10 +76,9 @@ fn outcome(verdict: Verdict, reason: &str, fails: bool) -> Outcome {
 }
 
 fn because(verdict: Verdict, reason: &str) -> String {
-    if reason.is_empty() {
-        verdict.word().to_owned()
-    } else {
-        format!("{}: {reason}", verdict.word())
+    match reason {
+        "" => verdict.word().to_owned(),
+        reason => format!("{}: {reason}", verdict.word()),
     }
 }
 
@@ -95,6 +94,14 @@ pub(super) fn by_rule(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
 /// Findings by scenario.
 pub(super) fn by_scenario(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     grouped(record, |finding| &finding.scenario, |_| true)
+}
+
+/// The findings of a rule or scenario.
+pub(super) fn of<'g, 'a>(
+    groups: &'g BTreeMap<&str, Vec<&'a Finding>>,
+    id: &str,
+) -> &'g [&'a Finding] {
+    groups.get(id).map_or(&[], Vec::as_slice)
 }
 
 fn grouped(
@@ -249,18 +256,19 @@ fn failed_demands(record: &RunRecord) -> String {
     let waivers = waivers::problems_of(record).count();
     let claims = record.claims.as_ref();
     let claims = claims.map_or(0, |claims| claims.unjudged.len());
-    let waivers = (waivers > 0).then(|| match waivers {
-        1 => "1 waiver does not apply".to_owned(),
-        n => format!("{n} waivers do not apply"),
-    });
-    let claims = (claims > 0).then(|| match claims {
-        1 => "1 claim was not judged".to_owned(),
-        n => format!("{n} claims were not judged"),
-    });
-    let both: Vec<String> = waivers.into_iter().chain(claims).collect();
-    match both.is_empty() {
-        true => "a waiver does not apply or a claim was not judged".to_owned(),
-        false => both.join(", "),
+    let waivers = match waivers {
+        0 => None,
+        1 => Some("1 waiver does not apply".to_owned()),
+        n => Some(format!("{n} waivers do not apply")),
+    };
+    let claims = match claims {
+        0 => None,
+        1 => Some("1 claim was not judged".to_owned()),
+        n => Some(format!("{n} claims were not judged")),
+    };
+    match Vec::from_iter(waivers.into_iter().chain(claims)).as_slice() {
+        [] => "a waiver does not apply or a claim was not judged".to_owned(),
+        both => both.join(", "),
     }
 }
 
