@@ -339,49 +339,22 @@ fn innermost(bound: &Value, is_open: bool, is_upper: bool) -> Option<i128> {
 
 /// Removes keywords without effect: bounds of excluded types, minimum lengths of zero, conditions that every value meets.
 fn remove_ineffective(keywords: &mut Keywords) {
-    const OF_TYPES: [(&str, &[&str]); 4] = [
+    const OF_TYPES: [(&str, &str); 4] = [
         (
             "string",
-            &[
-                "minLength",
-                "maxLength",
-                "pattern",
-                "format",
-                "contentMediaType",
-                "contentEncoding",
-            ],
+            "minLength maxLength pattern format contentMediaType contentEncoding",
         ),
         (
             "array",
-            &[
-                "minItems",
-                "maxItems",
-                "uniqueItems",
-                "items",
-                "contains",
-                "prefixItems",
-            ],
+            "minItems maxItems uniqueItems items contains prefixItems",
         ),
         (
             "object",
-            &[
-                "minProperties",
-                "maxProperties",
-                "propertyNames",
-                "patternProperties",
-                "dependentRequired",
-                "dependentSchemas",
-            ],
+            "minProperties maxProperties propertyNames patternProperties dependentRequired dependentSchemas",
         ),
         (
             "number",
-            &[
-                "minimum",
-                "maximum",
-                "exclusiveMinimum",
-                "exclusiveMaximum",
-                "multipleOf",
-            ],
+            "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
         ),
     ];
     let accepts_any = |value: &Value| match value {
@@ -413,8 +386,8 @@ fn remove_ineffective(keywords: &mut Keywords) {
     };
     for (name, keys) in OF_TYPES {
         if !may_be(name) {
-            for key in keys {
-                keywords.remove(*key);
+            for key in keys.split(' ') {
+                keywords.remove(key);
             }
         }
     }
