@@ -47,126 +47,25 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
     names.extend(rulebook.event_types.keys().cloned());
     names.extend(keys().into_iter().map(|(key, _)| key));
     names.extend(causes().into_iter().map(|(cause, _)| cause));
-    names.extend(WORDS.iter().map(|(word, _)| (*word).to_owned()));
-    names.extend(FORMS.iter().map(|(form, _)| (*form).to_owned()));
+    let described = rows(WORDS).chain(rows(FORMS));
+    names.extend(described.map(|(name, _)| name.to_owned()));
     names
 }
 
 /// Words of reports: levels, bases and verdicts of rules, and terms of mutation testing.
-const WORDS: [(&str, &str); 31] = [
-    (
-        "rule",
-        "A statement that can be checked on evidence. It has an id and a source. `conformant list rules` shows them.",
-    ),
-    (
-        "scenario",
-        "A sequence of requests, hooks and waits. `conformant list scenarios` shows them.",
-    ),
-    (
-        "evidence",
-        "Everything that a scenario records: exchanges, callbacks and results of hooks.",
-    ),
-    (
-        "target",
-        "The service under test: --target SERVICE=URL, or `targets` in conformant.yaml.",
-    ),
-    ("must", "Level of a rule: a violation fails the run."),
-    (
-        "should",
-        "Level of a rule: a violation is a warning, which fails the run only with --strict.",
-    ),
-    ("may", "Level of a rule: a violation never fails the run."),
-    ("stated", "Basis of a rule: its source says so."),
-    ("inferred", "Basis of a rule: it follows from its source."),
-    (
-        "not-shown",
-        "Basis of a rule: the document shows no example.",
-    ),
-    (
-        "contradiction",
-        "Basis of a rule: the document contradicts itself.",
-    ),
-    (
-        "pass",
-        "Verdict: evaluated at least once where it could fail, and never violated.",
-    ),
-    ("fail", "Verdict: violated at least once."),
-    (
-        "inconclusive",
-        "Verdict: could not be evaluated: no response, a rate limit, or a failed set-up step. The report names the cause.",
-    ),
-    (
-        "not-judged",
-        "Verdict: the run produced nothing to which the rule applies, or the rule detected no mutation.",
-    ),
-    (
-        "not-applicable",
-        "Verdict: the target lacks what is needed, such as a hook or a setting; the report names it.",
-    ),
-    (
-        "waived",
-        "Verdict: violated, but a waiver accepts it until it expires.",
-    ),
-    (
-        "error",
-        "Verdict: the harness failed, not the target. The exit code is 3.",
-    ),
-    (
-        "open",
-        "Verdict: the documents leave the behavior unspecified. Any answer passes, and reports list it.",
-    ),
-    (
-        "vacuous",
-        "Describes a rule that passes but detects none of its mutations. It counts as not judged.",
-    ),
-    (
-        "mutation",
-        "One change to recorded evidence, after which the rules are evaluated again.",
-    ),
-    (
-        "defect",
-        "A group of findings with one probable cause. The group is a guess; no verdict depends on it.",
-    ),
-    (
-        "finding",
-        "One violation of one rule in one place, with expected and actual value.",
-    ),
-    (
-        "detection",
-        "The estimated share of the defects of an unknown implementation that the run reports.",
-    ),
-    (
-        "waiver",
-        "The acceptance of a failure, with a reason and an expiry date.",
-    ),
-    (
-        "exit-0",
-        "Pass: no `must` rule failed without a waiver, and enough was judged.",
-    ),
-    (
-        "exit-1",
-        "A `must` rule failed (with --strict also a `should` rule), or a waiver expired or matches no failure.",
-    ),
-    ("exit-2", "Invalid arguments, configuration or input files."),
-    (
-        "exit-3",
-        "The run ended early, even if rules failed before: credentials rejected, target stopped responding, or time \
-         limit reached. Or no rule failed, and a target was unreachable, a hook failed, or conformant has a bug.",
-    ),
-    (
-        "exit-4",
-        "Too few rules got a result (--min-judged, --require-complete).",
-    ),
-    (
-        "exit-130",
-        "Ended by SIGINT (143 by SIGTERM). The reports are valid and marked incomplete.",
-    ),
-];
+const WORDS: &str = include_str!("glossary/words.txt");
+/// Values of `check --as` other than representations.
+const FORMS: &str = include_str!("glossary/forms.txt");
+
+/// The rows of a table: a name and what it means.
+fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    table.lines().filter_map(|line| line.split_once(": "))
+}
 
 fn report_word(name: &str, text: &mut String) {
     let name = name.replace(' ', "-");
     let singular = name.strip_suffix('s').unwrap_or(&name);
-    let mut words = WORDS.iter();
+    let mut words = rows(WORDS);
     if let Some((word, says)) = words.find(|(word, _)| *word == name || *word == singular) {
         let _ = writeln!(text, "word {word}\n  {says}");
     }
@@ -183,25 +82,8 @@ fn document(rulebook: &Rulebook, name: &str, text: &mut String) {
     }
 }
 
-/// Values of `check --as` other than representations.
-const FORMS: [(&str, &str); 4] = [
-    (
-        "events",
-        "NDJSON lines with the type of the event and the address of its schema.",
-    ),
-    (
-        "har",
-        "A recording of traffic, as written by browsers and proxies: requests and answers are judged.",
-    ),
-    ("token", "A registration token, signed by an application."),
-    (
-        "qr",
-        "The text of a registration's QR code, which contains the token.",
-    ),
-];
-
 fn form(name: &str, text: &mut String) {
-    if let Some((form, says)) = FORMS.iter().find(|(form, _)| *form == name) {
+    if let Some((form, says)) = rows(FORMS).find(|(form, _)| *form == name) {
         let _ = writeln!(
             text,
             "kind {form}\n  {says}\n  check      conformant check FILE --as {form}"
