@@ -94,9 +94,12 @@ pub enum Subject {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |pointer: &str| match pointer {
+            "" => String::new(),
+            pointer => format!(" at {pointer}"),
+        };
         match self {
-            Self::Representation { new, pointer, .. } if pointer.is_empty() => f.write_str(new),
-            Self::Representation { new, pointer, .. } => write!(f, "{new} at {pointer}"),
+            Self::Representation { new, pointer, .. } => write!(f, "{new}{}", at(pointer)),
             Self::Operation { service, operation } => write!(f, "{service}/{operation}"),
             Self::Parameter {
                 service,
@@ -104,12 +107,8 @@ impl fmt::Display for Subject {
                 parameter,
                 pointer,
             } => {
-                write!(f, "{service}/{operation}, parameter {parameter}")?;
-                if pointer.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, " at {pointer}")
-                }
+                let at = at(pointer);
+                write!(f, "{service}/{operation}, parameter {parameter}{at}")
             }
             Self::PathVersion { service, version } => write!(f, "{service}, version {version}"),
             Self::Rule(id) | Self::OpenPoint(id) | Self::EventType(id) | Self::Scenario(id) => {
@@ -215,6 +214,11 @@ impl Note {
             undecided: false,
             binding: true,
         }
+    }
+
+    /// Begins the change of something that appears or disappears.
+    pub(super) fn appears(what: What, is_there: bool, direction: Direction) -> Self {
+        Self::new(what, Action::appears(is_there), direction)
     }
 
     /// Sets the detail: the enumerated value, keyword or media type.

@@ -29,11 +29,7 @@ pub fn openapi(old: (&str, &Surface), new: (&str, &Surface)) -> Comparison {
         match (before, after) {
             (Some(before), Some(after)) => pair.compare(before, after),
             (before, after) => {
-                let note = Note::new(
-                    What::Operation,
-                    Action::appears(after.is_some()),
-                    Direction::Request,
-                );
+                let note = Note::appears(What::Operation, after.is_some(), Direction::Request);
                 pair.note(note.between(before.map(shown), after.map(shown)));
             }
         }
@@ -50,22 +46,17 @@ fn pairs<'a>(old: &'a [SurfaceOperation], new: &'a [SurfaceOperation]) -> Vec<Fo
         let at = left.iter().position(|operation| is_same(operation))?;
         Some(left.remove(at))
     };
-    let by_address: Vec<Found<'_>> = old
-        .iter()
-        .map(|before| {
-            (
-                Some(before),
-                take(&|after| after.address() == before.address()),
-            )
-        })
-        .collect();
-    let mut all: Vec<Found<'_>> = by_address
-        .into_iter()
-        .map(|(before, after)| {
-            let by_id = || take(&|after| before.is_some_and(|before| before.id == after.id));
-            (before, after.or_else(by_id))
-        })
-        .collect();
+    let by_address = old.iter().map(|before| {
+        (
+            Some(before),
+            take(&|after| after.address() == before.address()),
+        )
+    });
+    let mut all: Vec<Found<'_>> = by_address.collect();
+    for (before, after) in &mut all {
+        let by_id = || take(&|after| before.is_some_and(|before| before.id == after.id));
+        *after = after.or_else(by_id);
+    }
     all.extend(left.into_iter().map(|after| (None, Some(after))));
     all
 }
@@ -107,8 +98,12 @@ impl Pair<'_> {
             self.note(note.between(Some(shown(old)), Some(shown(new))));
         }
         if old.is_secured != new.is_secured {
-            let action = Action::appears(new.is_secured);
-            self.note(Note::new(What::Credentials, action, Direction::Request));
+            let is_secured = new.is_secured;
+            self.note(Note::appears(
+                What::Credentials,
+                is_secured,
+                Direction::Request,
+            ));
         }
         self.parameters(old, new);
         self.body(old, new);
@@ -123,17 +118,13 @@ impl Pair<'_> {
             let Some(some) = b.or(a) else { continue };
             let place = self.parameter_place(&some.name);
             let location = |p: Option<&SurfaceParameter>| p.map(|p| format!("in the {}", p.place));
-            let request = |what, action| Note::new(what, action, Direction::Request);
             if a.is_none() || b.is_none() {
-                let note = request(What::Parameter, Action::appears(b.is_some()));
+                let note = Note::appears(What::Parameter, b.is_some(), Direction::Request);
                 self.ledger
                     .note(&place(""), note.between(location(a), location(b)));
             }
-            self.required(
-                &place(""),
-                a.is_some_and(|p| p.is_required),
-                b.is_some_and(|p| p.is_required),
-            );
+            let sides = [a, b].map(|p| p.is_some_and(|p| p.is_required));
+            self.required(&place(""), sides);
             if let (Some(a), Some(b)) = (a, b) {
                 let both = (&a.schema, &b.schema);
                 schemas::alone(self.ledger, both, Direction::Request, &place);
@@ -141,13 +132,10 @@ impl Pair<'_> {
         }
     }
 
-    fn required(&mut self, subject: &Subject, before: bool, after: bool) {
+    fn required(&mut self, subject: &Subject, [before, after]: [bool; 2]) {
         if before != after {
-            let action = Action::appears(after);
-            self.ledger.note(
-                subject,
-                Note::new(What::Required, action, Direction::Request),
-            );
+            let note = Note::appears(What::Required, after, Direction::Request);
+            self.ledger.note(subject, note);
         }
     }
 
@@ -155,18 +143,11 @@ impl Pair<'_> {
         let place = self.parameter_place(BODY);
         let (old, new) = (old.body.as_ref(), new.body.as_ref());
         if old.is_some() != new.is_some() {
-            let note = Note::new(
-                What::Parameter,
-                Action::appears(new.is_some()),
-                Direction::Request,
-            );
+            let note = Note::appears(What::Parameter, new.is_some(), Direction::Request);
             self.ledger.note(&place(""), note);
         }
-        self.required(
-            &place(""),
-            old.is_some_and(|b| b.is_required),
-            new.is_some_and(|b| b.is_required),
-        );
+        let sides = [old, new].map(|body| body.is_some_and(|body| body.is_required));
+        self.required(&place(""), sides);
         let (Some(old), Some(new)) = (old, new) else {
             return;
         };
@@ -181,11 +162,7 @@ impl Pair<'_> {
             match (old.answers.get(status), new.answers.get(status)) {
                 (Some(old), Some(new)) => self.media(old, new, What::Answer, status, &place),
                 (_, after) => {
-                    let note = Note::new(
-                        What::Answer,
-                        Action::appears(after.is_some()),
-                        Direction::Response,
-                    );
+                    let note = Note::appears(What::Answer, after.is_some(), Direction::Response);
                     self.note(note.detail(status));
                 }
             }
@@ -201,10 +178,9 @@ impl Pair<'_> {
         status: &str,
         place: &dyn Fn(&str) -> Subject,
     ) {
-        let direction = if what == What::Answer {
-            Direction::Response
-        } else {
-            Direction::Request
+        let direction = match what == What::Answer {
+            true => Direction::Response,
+            false => Direction::Request,
         };
         let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for media in all {
@@ -212,7 +188,7 @@ impl Pair<'_> {
                 (Some(a), Some(b)) => schemas::alone(self.ledger, (a, b), direction, place),
                 (_, after) => {
                     let detail = format!("{status} {media}");
-                    let note = Note::new(what, Action::appears(after.is_some()), direction);
+                    let note = Note::appears(what, after.is_some(), direction);
                     self.note(note.detail(detail.trim()));
                 }
             }
@@ -294,165 +270,94 @@ components:
             .collect()
     }
 
+    /// Old text, new text, id of a change, classes, number of witnesses.
+    const EDITS: &str = r"
+[open, closed] | [open, closed, lost] | get-order/200/state/lost/enum-value-added | consumers | 1
+required: [id] | required: [id, state] | get-order/200/state/required-added | producers | 1
+maxLength: 10 | maxLength: 5 | create-order/body/sku/max-length/bound-narrowed | consumers producers | 1
+maxLength: 10 | maxLength: 15 | create-order/body/sku/max-length/bound-widened | producers | 1
+requestBody: | requestBody:\n        required: true | create-order/body/required-added | consumers producers | 0
+in: query, schema | in: query, required: true, schema | get-order/verbose/required-added | consumers producers | 0
+name: verbose, in: query | name: verbose, in: header | get-order/verbose/parameter-removed | consumers | 0
+    delete: |     put: | delete-orders/operation-removed | consumers | 0
+    delete: |     put: | put-orders/operation-added | additive | 0
+'404' | '410' | get-order/404/answer-removed | consumers | 0
+/orders/{id}: | /order/{id}: | get-order/address-changed | consumers producers | 0
+createOrder | createOrder\n      security: [{ key: [] }] | create-order/credentials-added | consumers producers | 0
+";
+
     #[test]
     fn each_edit_of_a_document_has_its_class() {
-        use Class::{
-            Additive, BreakingForConsumers as Consumers, BreakingForProducers as Producers,
-        };
-        type Edit = (
-            &'static [(&'static str, &'static str)],
-            &'static str,
-            &'static [Class],
-            usize,
-        );
-        let table: [Edit; 12] = [
-            (
-                &[("[open, closed]", "[open, closed, lost]")],
-                "orders/get-order/200/state/lost/enum-value-added",
-                &[Consumers],
-                1,
-            ),
-            (
-                &[("required: [id]", "required: [id, state]")],
-                "orders/get-order/200/state/required-added",
-                &[Producers],
-                1,
-            ),
-            (
-                &[("maxLength: 10", "maxLength: 5")],
-                "orders/create-order/body/sku/max-length/bound-narrowed",
-                &[Consumers, Producers],
-                1,
-            ),
-            (
-                &[("maxLength: 10", "maxLength: 15")],
-                "orders/create-order/body/sku/max-length/bound-widened",
-                &[Producers],
-                1,
-            ),
-            (
-                &[(
-                    "      requestBody:\n",
-                    "      requestBody:\n        required: true\n",
-                )],
-                "orders/create-order/body/required-added",
-                &[Consumers, Producers],
-                0,
-            ),
-            (
-                &[("in: query, schema", "in: query, required: true, schema")],
-                "orders/get-order/verbose/required-added",
-                &[Consumers, Producers],
-                0,
-            ),
-            (
-                &[("name: verbose, in: query", "name: verbose, in: header")],
-                "orders/get-order/verbose/parameter-removed",
-                &[Consumers],
-                0,
-            ),
-            (
-                &[("    delete:", "    put:")],
-                "orders/delete-orders/operation-removed",
-                &[Consumers],
-                0,
-            ),
-            (
-                &[("    delete:", "    put:")],
-                "orders/put-orders/operation-added",
-                &[Additive],
-                0,
-            ),
-            (
-                &[("\"404\"", "\"410\"")],
-                "orders/get-order/404/answer-removed",
-                &[Consumers],
-                0,
-            ),
-            (
-                &[("/orders/{id}:", "/order/{id}:")],
-                "orders/get-order/address-changed",
-                &[Consumers, Producers],
-                0,
-            ),
-            (
-                &[(
-                    "      operationId: createOrder",
-                    "      operationId: createOrder\n      security: [{ key: [] }]",
-                )],
-                "orders/create-order/credentials-added",
-                &[Consumers, Producers],
-                0,
-            ),
-        ];
-        for (edits, id, classes, witnesses) in table {
-            let found = changes(edits);
-            let one = found.iter().find(|(found, _, _)| found == id);
+        for row in EDITS.lines().filter(|row| !row.is_empty()) {
+            let columns: Vec<&str> = row.split(" | ").collect();
+            let [from, to, id, classes, witnesses] = columns[..] else {
+                panic!("{row}: expected five columns")
+            };
+            let [from, to] = [from, to].map(|text| text.replace(r"\n", "\n").replace('\'', "\""));
+            let found = changes(&[(&from, &to)]);
+            let id = format!("orders/{id}");
+            let one = found.iter().find(|(found, _, _)| *found == id);
             let one = one.unwrap_or_else(|| panic!("{id} is not among {found:?}"));
-            assert_eq!((one.1.as_slice(), one.2), (classes, witnesses), "{id}");
+            let words = one
+                .1
+                .iter()
+                .map(|class| class.words().rsplit(' ').next().unwrap());
+            let words: Vec<&str> = words.collect();
+            assert_eq!(
+                (words.join(" "), one.2.to_string()),
+                (classes.into(), witnesses.into()),
+                "{id}"
+            );
         }
     }
 
     #[test]
     fn another_spelling_of_a_document_changes_nothing() {
-        let renamed: &[(&str, &str)] = &[
-            ("/orders/{id}", "/orders/{orderId}"),
-            ("name: id,", "name: orderId,"),
-        ];
-        assert_eq!(changes(renamed), []);
-        assert_eq!(
-            changes(&[("operationId: getOrder", "operationId: get-order")]),
-            []
-        );
+        for edits in [
+            &[
+                ("/orders/{id}", "/orders/{orderId}"),
+                ("name: id,", "name: orderId,"),
+            ][..],
+            &[("operationId: getOrder", "operationId: get-order")],
+        ] {
+            assert_eq!(changes(edits), []);
+        }
     }
 
     #[test]
-    fn operations_with_one_id_or_address_are_problems() {
-        let text = OLD.replacen("createOrder", "getOrder", 1);
-        let problems = read(&text).problems;
-        assert!(
-            problems
-                .iter()
-                .any(|p| p.message.contains("two operations have the id `getOrder`")),
-            "{problems:?}"
-        );
-        let text = OLD.replacen(
-            "  /orders:\n",
-            "  /orders/{other}:\n    get: { responses: {} }\n  /orders:\n",
-            1,
-        );
-        let problems = read(&text).problems;
-        assert!(
-            problems
-                .iter()
-                .any(|p| p.message.contains("two operations have the address")),
-            "{problems:?}"
-        );
-    }
-
-    #[test]
-    fn keywords_that_are_not_compared_are_problems() {
-        for (written, problem) in [
+    fn what_is_twice_or_not_compared_is_a_problem() {
+        for (from, to, problem) in [
             (
-                "type: array, contains: {}, minContains: 2",
+                "createOrder",
+                "getOrder",
+                "two operations have the id `getOrder`",
+            ),
+            (
+                "  /orders:\n",
+                "  /orders/{other}:\n    get: { responses: {} }\n  /orders:\n",
+                "two operations have the address",
+            ),
+            (
+                "id: { type: string }",
+                "id: { type: array, contains: {}, minContains: 2 }",
                 "`minContains` is not checked",
             ),
             (
-                "maxLength: 4, allOf: [{ maxLength: 3 }]",
+                "id: { type: string }",
+                "id: { maxLength: 4, allOf: [{ maxLength: 3 }] }",
                 "`maxLength` is not checked: another schema of the same value has a different",
             ),
             (
-                "oneOf: [{ minimum: 2 }, { maximum: 1 }], anyOf: [{ minimum: 3 }, { type: string }]",
+                "id: { type: string }",
+                "id: { oneOf: [{ minimum: 2 }, { maximum: 1 }], anyOf: [{ minimum: 3 }, { type: string }] }",
                 "`anyOf` is not checked: another schema",
             ),
         ] {
-            let text = OLD.replacen("id: { type: string }", &format!("id: {{ {written} }}"), 1);
+            let text = OLD.replacen(from, to, 1);
             assert_ne!(text, OLD);
             let problems = read(&text).problems;
-            assert!(
-                problems.iter().any(|p| p.message.contains(problem)),
-                "{written}: {problems:?}"
-            );
+            let is_found = problems.iter().any(|p| p.message.contains(problem));
+            assert!(is_found, "{to}: {problems:?}");
         }
     }
 }

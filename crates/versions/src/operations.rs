@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares every operation of either rulebook, and the versions in their paths.
 pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
-    let empty = BTreeMap::new();
     for name in union(&old.services, &new.services) {
-        let of = |rulebook: &Rulebook| rulebook.services.get(&name).map(|s| s.operations.clone());
-        let before = of(old).unwrap_or_else(|| empty.clone());
-        let after = of(new).unwrap_or_else(|| empty.clone());
+        let of = |rulebook: &Rulebook| {
+            let service = rulebook.services.get(&name);
+            service.map_or_else(BTreeMap::new, |service| service.operations.clone())
+        };
+        let (before, after) = (of(old), of(new));
         versions(ledger, &name, &before, &after);
         for id in union(&before, &after) {
             let subject = Subject::Operation {
@@ -29,9 +30,8 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 }
                 .compare(),
                 (before, after) => {
-                    let action = Action::appears(after.is_some());
-                    let note = Note::new(What::Operation, action, Direction::Request)
-                        .between(before.map(address), after.map(address));
+                    let note = Note::appears(What::Operation, after.is_some(), Direction::Request);
+                    let note = note.between(before.map(address), after.map(address));
                     ledger.note(&subject, note);
                 }
             }
@@ -68,10 +68,8 @@ fn versions(
                 service: service.to_owned(),
                 version: version.clone(),
             };
-            ledger.note(
-                &subject,
-                Note::new(What::PathVersion, action, Direction::Request),
-            );
+            let note = Note::new(What::PathVersion, action, Direction::Request);
+            ledger.note(&subject, note);
         }
     }
 }
@@ -109,8 +107,12 @@ impl Pair<'_> {
             self.note(note.between(Some(&old.summary), Some(&new.summary)));
         }
         if old.secured != new.secured {
-            let action = Action::appears(new.secured);
-            self.note(Note::new(What::Credentials, action, Direction::Request));
+            let is_secured = new.secured;
+            self.note(Note::appears(
+                What::Credentials,
+                is_secured,
+                Direction::Request,
+            ));
         }
         self.encodings();
         self.answer("accepted", old.response.as_ref(), new.response.as_ref());

@@ -54,24 +54,19 @@ pub struct AnswerDifference {
 
 /// Compares two runs.
 pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
-    let levels: BTreeMap<&str, Level> =
-        a.1.rules
-            .iter()
-            .chain(&b.1.rules)
-            .map(|rule| (rule.id.as_str(), rule.level))
-            .collect();
-    let rules = |run: &RunRecord| {
-        run.rules
-            .iter()
-            .map(|r| (r.id.clone(), r.verdict))
-            .collect()
+    let both = a.1.rules.iter().chain(&b.1.rules);
+    let levels: BTreeMap<&str, Level> = both.map(|rule| (rule.id.as_str(), rule.level)).collect();
+    let [rules_a, rules_b] = [a.1, b.1].map(|run| run.rules.iter().map(|r| (&*r.id, r.verdict)));
+    let scenarios = [a.1, b.1].map(|run| run.scenarios.iter().map(|s| (&*s.id, s.verdict)));
+    let [scenarios_a, scenarios_b] = scenarios;
+    let verdicts = |level: Option<Level>, (id, a, b): Differing<Verdict>| VerdictDifference {
+        id: id.to_owned(),
+        level,
+        a,
+        b,
     };
-    let scenarios = |run: &RunRecord| {
-        run.scenarios
-            .iter()
-            .map(|s| (s.id.clone(), s.verdict))
-            .collect()
-    };
+    let rules = differing(rules_a, rules_b);
+    let scenarios = differing(scenarios_a, scenarios_b);
     let new = only_in(&b.1.findings, &a.1.findings);
     let mut gone = only_in(&a.1.findings, &b.1.findings);
     gone.retain(|finding| !is_left_out(&finding.scenario, a.1, b.1));
@@ -80,8 +75,10 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
         a: a.0.to_owned(),
         b: b.0.to_owned(),
         cautions: Vec::new(),
-        rules: verdicts(&rules(a.1), &rules(b.1), |id| levels.get(id).copied()),
-        scenarios: verdicts(&scenarios(a.1), &scenarios(b.1), |_| None),
+        rules: rules
+            .map(|one| verdicts(levels.get(one.0).copied(), one))
+            .collect(),
+        scenarios: scenarios.map(|one| verdicts(None, one)).collect(),
         open_points: answers(a.1, b.1),
         new_defects: defects_of(b.1, &new),
         gone_defects: defects_of(a.1, &gone),
@@ -96,11 +93,7 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
 fn is_left_out(id: &str, first: &RunRecord, second: &RunRecord) -> bool {
     let is_concluded = |run: &RunRecord| {
         let scenario = run.scenarios.iter().find(|scenario| scenario.id == id);
-        let verdict = scenario.map(|scenario| scenario.verdict);
-        matches!(
-            verdict,
-            Some(Verdict::Pass | Verdict::Fail | Verdict::Waived)
-        )
+        is_judged(scenario.map(|scenario| scenario.verdict))
     };
     is_concluded(first) && !is_concluded(second)
 }
@@ -187,39 +180,34 @@ fn cautions(a: &RunRecord, b: &RunRecord, unjudged: usize) -> Vec<String> {
     cautions
 }
 
-fn verdicts(
-    a: &BTreeMap<String, Verdict>,
-    b: &BTreeMap<String, Verdict>,
-    level: impl Fn(&str) -> Option<Level>,
-) -> Vec<VerdictDifference> {
-    let ids: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    ids.into_iter()
-        .map(|id| VerdictDifference {
-            id: id.clone(),
-            level: level(id),
-            a: a.get(id).copied(),
-            b: b.get(id).copied(),
-        })
-        .filter(|d| d.a != d.b)
-        .collect()
+/// An id with what two runs have for it.
+type Differing<'a, T> = (&'a str, Option<T>, Option<T>);
+
+/// What differs between two runs, by id.
+fn differing<'a, T: PartialEq>(
+    a: impl Iterator<Item = (&'a str, T)>,
+    b: impl Iterator<Item = (&'a str, T)>,
+) -> impl Iterator<Item = Differing<'a, T>> {
+    let mut all: BTreeMap<&str, (Option<T>, Option<T>)> = BTreeMap::new();
+    for (id, value) in a {
+        all.entry(id).or_default().0 = Some(value);
+    }
+    for (id, value) in b {
+        all.entry(id).or_default().1 = Some(value);
+    }
+    let all = all.into_iter().map(|(id, (a, b))| (id, a, b));
+    all.filter(|(_, a, b)| a != b)
 }
 
 fn answers(a: &RunRecord, b: &RunRecord) -> Vec<AnswerDifference> {
-    let of = |run: &RunRecord| -> BTreeMap<String, Vec<String>> {
-        run.open_points
-            .iter()
-            .map(|p| (p.id.clone(), p.observed.clone()))
-            .collect()
-    };
-    let (a, b) = (of(a), of(b));
-    let ids: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    ids.into_iter()
-        .map(|id| AnswerDifference {
-            id: id.clone(),
-            a: a.get(id).cloned().unwrap_or_default(),
-            b: b.get(id).cloned().unwrap_or_default(),
+    let [a, b] = [a, b].map(|run| run.open_points.iter().map(|p| (&*p.id, &p.observed)));
+    differing(a, b)
+        .map(|(id, a, b)| AnswerDifference {
+            id: id.to_owned(),
+            a: a.cloned().unwrap_or_default(),
+            b: b.cloned().unwrap_or_default(),
         })
-        .filter(|d| d.a != d.b)
+        .filter(|difference| difference.a != difference.b)
         .collect()
 }
 

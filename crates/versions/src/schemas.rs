@@ -30,11 +30,9 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {
             }
             (before, _) => {
-                let action = Action::appears(before.is_none());
-                ledger.note(
-                    &Subject::representation(name, name, ""),
-                    Note::new(What::Representation, action, direction(new, name)),
-                );
+                let is_new = before.is_none();
+                let note = Note::appears(What::Representation, is_new, direction(new, name));
+                ledger.note(&Subject::representation(name, name, ""), note);
             }
         }
     }
