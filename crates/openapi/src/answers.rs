@@ -63,22 +63,18 @@ pub(crate) fn answer<'d>(doc: &'d Document, part: &Part<'d>, path: &str) -> (Ans
         let mut fields = headers.into_iter().flat_map(|h| h.members());
         fields.any(|(name, _)| name.eq_ignore_ascii_case("link"))
     });
-    let schema = accepted
-        .iter()
-        .find_map(|(_, response)| json_schema(doc, response));
-    let Some(schema) = schema else {
-        let is_described = accepted.iter().any(|(_, response)| {
-            doc.resolve(response)
-                .is_some_and(|r| r.get("content").is_some())
-        });
-        let answer = if is_described {
+    let mut responses = accepted.iter().map(|(_, response)| response);
+    let schema = responses.clone().find_map(|one| json_schema(doc, one));
+    let answer = match schema {
+        Some(schema) => shaped(doc, &schema, path),
+        None if responses
+            .any(|one| doc.resolve(one).is_some_and(|r| r.get("content").is_some())) =>
+        {
             Answer::Other
-        } else {
-            Answer::Nothing
-        };
-        return (answer, has_link);
+        }
+        None => Answer::Nothing,
     };
-    (shaped(doc, &schema, path), has_link)
+    (answer, has_link)
 }
 
 fn shaped<'d>(doc: &'d Document, schema: &Part<'d>, path: &str) -> Answer<'d> {

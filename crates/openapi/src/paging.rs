@@ -157,35 +157,24 @@ impl Paging {
 
     /// `x-paging`.
     pub(crate) fn written(&self) -> Value {
-        let mut out = Map::new();
-        match (&self.next, &self.position) {
-            (Some(Next::Link(at)), _) => {
-                out.insert("link".to_owned(), at.as_str().into());
-                out.extend(
-                    self.position
-                        .as_ref()
-                        .map(|p| ("parameter".to_owned(), p.as_str().into())),
-                );
+        let mut out = match (&self.next, &self.position) {
+            (Some(Next::Link(at)), None) => json!({ "link": at }),
+            (Some(Next::Link(at)), Some(parameter)) => {
+                json!({ "link": at, "parameter": parameter })
             }
             (Some(Next::Token(at)), Some(parameter)) => {
-                out.insert("token".to_owned(), at.as_str().into());
-                out.insert("parameter".to_owned(), parameter.as_str().into());
+                json!({ "token": at, "parameter": parameter })
             }
-            (Some(Next::Offset), Some(parameter)) => {
-                out.insert("offset".to_owned(), parameter.as_str().into());
-            }
+            (Some(Next::Offset), Some(parameter)) => json!({ "offset": parameter }),
             (Some(Next::Page), Some(parameter)) => {
-                out.insert("page".to_owned(), parameter.as_str().into());
-                out.insert("first".to_owned(), self.first.unwrap_or(1).into());
+                json!({ "page": parameter, "first": self.first.unwrap_or(1) })
             }
-            _ => {}
+            _ => json!({}),
+        };
+        if let Some(size) = &self.size {
+            out["size"] = json!(size);
         }
-        out.extend(
-            self.size
-                .as_ref()
-                .map(|size| ("size".to_owned(), size.as_str().into())),
-        );
-        out.into()
+        out
     }
 
     /// What a person should decide.

@@ -45,6 +45,12 @@ pub(crate) struct Turn<'a> {
     pub(crate) is_other: bool,
 }
 
+impl<'a> Turn<'a> {
+    pub(crate) const fn new(prefix: &'a str, is_other: bool) -> Self {
+        Self { prefix, is_other }
+    }
+}
+
 pub(crate) struct Requests<'a, 'd> {
     pub(crate) api: &'a Api<'d>,
     pub(crate) resources: &'a Resources<'d>,
@@ -241,11 +247,8 @@ impl<'d> Requests<'_, 'd> {
     ) -> Result<(), String> {
         let operation = self.operation(n);
         let paging = self.paging.get(&n);
-        for parameter in operation
-            .parameters
-            .iter()
-            .filter(|p| p.place != Place::Path)
-        {
+        let parameters = operation.parameters.iter();
+        for parameter in parameters.filter(|p| p.place != Place::Path) {
             let name = &parameter.name;
             let slug = kebab(name);
             let wanted = Wanted {
@@ -265,14 +268,9 @@ impl<'d> Requests<'_, 'd> {
                     happy.send(name, value, parameter.is_required);
                 }
                 if paging.size.as_ref() != Some(name) {
-                    let why = "No page may be there.";
-                    leave(
-                        &slug,
-                        &parameter.schema,
-                        &["at-max", "over-max"],
-                        why,
-                        &mut happy.except,
-                    );
+                    let cases = ["at-max", "over-max"];
+                    let (schema, except) = (&parameter.schema, &mut happy.except);
+                    leave(&slug, schema, &cases, "No page may be there.", except);
                 }
                 continue;
             }
@@ -306,12 +304,8 @@ impl<'d> Requests<'_, 'd> {
                 Some(value) => happy.send(name, value, parameter.is_required),
                 None => happy.leave(name, "neither a field nor an example shows its values"),
             }
-            exceptions(
-                &slug,
-                &parameter.schema,
-                filter.is_some(),
-                &mut happy.except,
-            );
+            let is_filter = filter.is_some();
+            exceptions(&slug, &parameter.schema, is_filter, &mut happy.except);
         }
         Ok(())
     }
@@ -325,30 +319,25 @@ impl<'d> Requests<'_, 'd> {
     }
 
     /// The resource of a list and the field that a query parameter of it is named as.
-    pub(crate) fn filtered(&self, n: usize, name: &str) -> Option<(usize, String)> {
+    pub(crate) fn filtered(&self, n: usize, parameter: &str) -> Option<(usize, String)> {
         let resource = self.resources.all.iter().position(|r| r.list == Some(n))?;
-        let kind = self
-            .resources
-            .schema_files
-            .get(self.resources.response_schemas[n].as_ref()?)?;
+        let name = self.resources.response_schemas[n].as_ref()?;
+        let kind = self.resources.schema_files.get(name)?;
         let creator = self.resources.all[resource].creator?;
         // The creation shows the field as well.
-        if self.resources.response_schemas[creator] != self.resources.response_schemas[n]
+        if self.resources.response_schemas[creator].as_ref() != Some(name)
             || !kind.shape.inside.is_empty()
         {
             return None;
         }
         let operation = self.operation(n);
-        if !is_single(&operation.parameter(name)?.schema) {
+        if !is_single(&operation.parameter(parameter)?.schema) {
             return None;
         }
-        let fields = self
-            .fields
-            .get(self.resources.response_schemas[n].as_ref()?)?;
-        let field = fields
-            .iter()
-            .find(|(field, is_scalar)| *is_scalar && plain(field) == plain(name))?;
-        Some((resource, conformant_base::json::join("", &field.0)))
+        let mut fields = self.fields.get(name)?.iter();
+        let is_it = |field: &str| plain(field) == plain(parameter);
+        let (field, _) = fields.find(|(field, is_scalar)| *is_scalar && is_it(field))?;
+        Some((resource, conformant_base::json::join("", field)))
     }
 
     fn body(
@@ -470,20 +459,15 @@ fn exceptions(
     except: &mut Map<String, Value>,
 ) {
     let has = |key: &str| schema.contains_key(key);
+    let mut leave = |cases: &[&str], why| leave(slug, schema, cases, why, except);
     let is_formed = has("pattern") || has("format");
+    let upper = ["at-max", "over-max"];
     if types_of(schema).contains(&"string") && has("maxLength") && is_formed {
-        let why = "A text of this length must have the form, too.";
-        leave(slug, schema, &["at-max", "over-max"], why, except);
+        leave(&upper, "A text of this length must have the form, too.");
     }
     if is_reference {
         let why = "The value must name a resource that exists.";
-        leave(
-            slug,
-            schema,
-            &["at-max", "over-max", "at-min", "under-min"],
-            why,
-            except,
-        );
+        leave(&["at-max", "over-max", "at-min", "under-min"], why);
     }
     let items = schema.get("items").and_then(Value::as_object);
     let is_free = items.is_some_and(|items| {
@@ -492,10 +476,9 @@ fn exceptions(
     });
     if has("maxItems") && !is_free {
         let why = "The items must have the form that the document states.";
-        leave(slug, schema, &["at-max", "over-max"], why, except);
+        leave(&upper, why);
     }
     if has("multipleOf") {
-        let why = "The bound may be no multiple.";
-        leave(slug, schema, &["at-max", "at-min"], why, except);
+        leave(&["at-max", "at-min"], "The bound may be no multiple.");
     }
 }

@@ -18,20 +18,11 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A first request.
-const FIRST: Turn<'static> = Turn {
-    prefix: "",
-    is_other: false,
-};
+const FIRST: Turn<'static> = Turn::new("", false);
 /// A request for another resource.
-const OTHER: Turn<'static> = Turn {
-    prefix: "other",
-    is_other: true,
-};
+const OTHER: Turn<'static> = Turn::new("other", true);
 /// A request that changes a resource.
-const CHANGE: Turn<'static> = Turn {
-    prefix: "changed",
-    is_other: true,
-};
+const CHANGE: Turn<'static> = Turn::new("changed", true);
 
 /// Ends of ids of rules about an operation as a whole.
 const RULES: [&str; 6] = [
@@ -146,16 +137,13 @@ impl<'a, 'd> Folder<'a, 'd> {
         let service = self.service;
         let mut files = BTreeMap::new();
         files.insert("openapi.yaml".to_owned(), self.openapi());
-        let kinds: Vec<String> = self.kinds_in_use();
-        for name in kinds {
+        for name in self.kinds_in_use() {
             let schema = self.schema(&name);
             files.insert(format!("schemas/{name}.yaml"), schema);
         }
         for (name, rules) in self.rules() {
-            files.insert(
-                format!("rules/{name}.yaml"),
-                object(json!({ "rules": rules })),
-            );
+            let file = object(json!({ "rules": rules }));
+            files.insert(format!("rules/{name}.yaml"), file);
         }
         for (name, scenarios) in self.scenarios() {
             files.insert(format!("scenarios/{name}.yaml"), scenarios);
