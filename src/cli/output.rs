@@ -227,11 +227,7 @@ pub(super) fn put(report: &Report, content: &str) -> Result<(), WriteError> {
     let Some(path) = path.filter(|_| report.format == Format::Markdown) else {
         return report.put(content, &mut Out);
     };
-    append(&path, content).map_err(|reason| WriteError {
-        format: report.format,
-        path,
-        reason,
-    })
+    append(&path, content).map_err(WriteError::of(report.format, &path))
 }
 
 /// Writes a file. In the summary of a CI job, what earlier commands wrote stays.

@@ -65,6 +65,18 @@ pub struct WriteError {
     pub reason: io::Error,
 }
 
+impl WriteError {
+    /// Turns the error of a file into that of its report.
+    pub fn of(format: Format, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |reason| Self {
+            format,
+            path,
+            reason,
+        }
+    }
+}
+
 fn names() -> [&'static str; Format::ALL.len()] {
     Format::ALL.map(Format::name)
 }
@@ -160,11 +172,7 @@ impl Report {
         match &self.destination {
             Destination::File(path) if self.format == Format::Dir => {
                 let written = folder::write(path, record, settings);
-                written.map_err(|reason| WriteError {
-                    format: self.format,
-                    path: path.to_owned(),
-                    reason,
-                })
+                written.map_err(WriteError::of(self.format, path))
             }
             Destination::File(_) | Destination::Stdout => {
                 self.put(&self.format.render(record, settings), stdout)
@@ -215,11 +223,15 @@ impl Report {
             }
             Destination::File(path) => (path.as_path(), write_whole(path, content.as_bytes())),
         };
-        written.map_err(|reason| WriteError {
-            format: self.format,
-            path: path.to_owned(),
-            reason,
-        })
+        written.map_err(WriteError::of(self.format, path))
+    }
+}
+
+/// The folder of a file.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -261,10 +273,7 @@ impl Growing {
             .filter(|_| !path.is_dir())
             .ok_or(io::ErrorKind::IsADirectory)?
             .to_string_lossy();
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(path);
         fs::create_dir_all(folder)?;
         let prefix = format!(".{name}.");
         clear_unfinished(folder, &prefix);
@@ -334,7 +343,7 @@ fn sync_folder(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::sample;
+    use crate::sample::{assert_contains, sample};
 
     fn parse(text: &str) -> Result<Report, ReportError> {
         text.parse()
@@ -392,9 +401,9 @@ mod tests {
     #[test]
     fn an_unknown_format_gets_a_suggestion() {
         let error = refusal("juint=x");
-        assert!(
-            error.contains("`juint`, did you mean `junit`?; expected one of json, junit"),
-            "{error}"
+        assert_contains(
+            &error,
+            &["`juint`, did you mean `junit`?; expected one of json, junit"],
         );
         assert!(!refusal("pdf=x").contains("did you mean"));
         for text in ["json", "=x", "json=", ""] {
@@ -453,10 +462,7 @@ mod tests {
             .write(&sample(), Settings::default(), &mut io::sink())
             .unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.contains("the json report to /dev/full: No space left"),
-            "{text}"
-        );
+        assert_contains(&text, &["the json report to /dev/full: No space left"]);
     }
 
     #[cfg(unix)]

@@ -274,10 +274,7 @@ mod tests {
         assert_eq!(report.check(), Ok(()));
         fs::write(path.join("README.md"), "# My project\n").unwrap();
         let refused = report.check().unwrap_err();
-        assert!(
-            refused.contains("was not written by conformant"),
-            "{refused}"
-        );
+        assert_contains(&refused, &["was not written by conformant"]);
     }
 
     #[test]

@@ -181,7 +181,7 @@ pub fn target_of(record: &RunRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::sample;
+    use crate::sample::{assert_contains, sample};
 
     #[test]
     fn a_finding_is_reproduced_with_the_target_and_settings_of_its_run() {
@@ -273,10 +273,7 @@ mod tests {
             scenario_ids: vec![first.scenario.clone()],
         }];
         let command = reproduce_command(&record, &first).unwrap();
-        assert!(
-            command.contains("--target flow=http://h --seed 9 --filter"),
-            "{command}"
-        );
+        assert_contains(&command, &["--target flow=http://h --seed 9 --filter"]);
         assert_eq!(seed(&record), "of each part");
     }
 }

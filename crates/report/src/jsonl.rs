@@ -134,12 +134,8 @@ impl EventLines {
             ),
             Destination::File(path) => (path.as_path(), open(path)),
         };
-        let failure = |reason| WriteError {
-            format: Format::Jsonl,
-            path: path.to_owned(),
-            reason,
-        };
-        Some(opened.map_err(failure).map(|(out, growing)| Self {
+        let opened = opened.map_err(WriteError::of(Format::Jsonl, path));
+        Some(opened.map(|(out, growing)| Self {
             out,
             growing,
             path: path.to_owned(),
@@ -156,11 +152,7 @@ impl EventLines {
     pub fn finish(self) -> Result<(), WriteError> {
         let done = unless_closed(self.failed);
         let done = done.and_then(|()| self.growing.map_or(Ok(()), Growing::finish));
-        done.map_err(|reason| WriteError {
-            format: Format::Jsonl,
-            path: self.path,
-            reason,
-        })
+        done.map_err(WriteError::of(Format::Jsonl, &self.path))
     }
 
     fn write(&mut self, line: &RunLine) {

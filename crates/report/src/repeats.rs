@@ -158,10 +158,7 @@ mod tests {
             ],
         );
         let junit = Format::Junit.render(&record, Settings::default());
-        assert!(
-            junit.contains("flaky: failed in 1 of 2 runs (1 pass, 1 fail)\n"),
-            "{junit}"
-        );
+        assert_contains(&junit, &["flaky: failed in 1 of 2 runs (1 pass, 1 fail)\n"]);
         let ctrf = Format::Ctrf.render(&record, Settings::default());
         assert_eq!(ctrf.matches("\"flaky\": true").count(), 1, "{ctrf}");
     }

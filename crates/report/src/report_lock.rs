@@ -4,6 +4,7 @@
 //! report then reports the error.
 
 use super::Report;
+use super::destination::folder_of;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -62,10 +63,7 @@ impl Drop for ReportLock {
 
 /// `.run.json.conformant-lock` next to `run.json`, in the canonical folder.
 fn lock_of(path: &Path) -> Option<PathBuf> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     fs::create_dir_all(folder).ok()?;
     let name = path.file_name()?.to_string_lossy();
     Some(

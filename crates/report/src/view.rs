@@ -266,9 +266,10 @@ fn failed_demands(record: &RunRecord) -> String {
         1 => Some("1 claim was not judged".to_owned()),
         n => Some(format!("{n} claims were not judged")),
     };
-    match Vec::from_iter(waivers.into_iter().chain(claims)).as_slice() {
-        [] => "a waiver does not apply or a claim was not judged".to_owned(),
-        both => both.join(", "),
+    let both: Vec<String> = waivers.into_iter().chain(claims).collect();
+    match both.is_empty() {
+        true => "a waiver does not apply or a claim was not judged".to_owned(),
+        false => both.join(", "),
     }
 }
 

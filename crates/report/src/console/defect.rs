@@ -420,7 +420,7 @@ fn painted(text: &str, paint: Paint, look: &Look) -> String {
 mod tests {
     use super::*;
     use crate::Settings;
-    use crate::sample::sample;
+    use crate::sample::{assert_contains, sample};
     use conformant_record::{Level, Subject};
 
     fn summarize(record: &RunRecord) -> String {
@@ -473,10 +473,7 @@ mod tests {
             });
         }
         let text = summarize(&record);
-        assert!(
-            text.contains("  also      5×, first: /sid is \"FN"),
-            "{text}"
-        );
+        assert_contains(&text, &["  also      5×, first: /sid is \"FN"]);
     }
 
     #[test]

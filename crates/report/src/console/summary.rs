@@ -99,18 +99,15 @@ fn services(record: &RunRecord, look: &Look) -> String {
         "rules", "pass", "broken", "warnings", "not decided"
     );
     for tally in tallies {
-        let broken = format!("{:>6}", tally[State::Broken]);
-        let broken = if tally[State::Broken] > 0 {
-            Paint::Red.on(&broken, look)
-        } else {
-            broken
+        let cell = |state: State, width: usize, paint: Paint| {
+            let text = format!("{:>width$}", tally[state]);
+            match tally[state] {
+                0 => text,
+                _ => paint.on(&text, look),
+            }
         };
-        let warned = format!("{:>8}", tally[State::Warned]);
-        let warned = if tally[State::Warned] > 0 {
-            Paint::Yellow.on(&warned, look)
-        } else {
-            warned
-        };
+        let broken = cell(State::Broken, 6, Paint::Red);
+        let warned = cell(State::Warned, 8, Paint::Yellow);
         out += &format!(
             "{:<8} {:>7}  {broken}  {warned}  {:>11}  {} of {} pass\n",
             tally.name,
@@ -355,7 +352,7 @@ fn list_counts<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::sample;
+    use crate::sample::{assert_contains, sample};
     use conformant_record::{Finding, Level, RuleResult, Verdict};
 
     fn render(record: &RunRecord, look: &Look) -> String {
@@ -370,10 +367,7 @@ mod tests {
             ..Look::default()
         };
         let text = render(&sample(), &look);
-        assert!(
-            text.contains("conformant reproduce 'a b/run.json' N"),
-            "{text}"
-        );
+        assert_contains(&text, &["conformant reproduce 'a b/run.json' N"]);
     }
 
     #[test]
@@ -409,9 +403,9 @@ mod tests {
         rule.needs.clear();
         record.proof.as_mut().expect("the sample has one").sample = None;
         let whole = render(&record, &Look::default());
-        assert!(
-            whole.contains("not exercised by any scenario of this run (flow/"),
-            "{whole}"
+        assert_contains(
+            &whole,
+            &["not exercised by any scenario of this run (flow/"],
         );
         assert!(!whole.contains("no rule"), "{whole}");
         record.invocation += " --filter flow/x";
@@ -430,10 +424,7 @@ mod tests {
         record.complete = false;
         record.detection = None;
         let shown = render(&record, &Look::default());
-        assert!(
-            shown.contains("detection   not estimated: the run ended early"),
-            "{shown}"
-        );
+        assert_contains(&shown, &["detection   not estimated: the run ended early"]);
     }
 
     #[test]

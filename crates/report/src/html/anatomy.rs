@@ -165,7 +165,8 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<T
     if let Some(seen) = history.and_then(|history| history.first_seen.get(broken.id)) {
         place += &format!(", broken since {seen}");
     }
-    let (left, right) = in_full.then(|| columns(&first.diff)).unwrap_or_default();
+    let sides = in_full.then(|| columns(&first.diff));
+    let (left, right) = sides.unwrap_or_default();
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
     let payload = cards::payload_of(record, first).filter(|_| in_full);
     let story = cards::scenario_of(record, first).filter(|result| match timeline {
