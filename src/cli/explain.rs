@@ -91,10 +91,8 @@ fn describe(rulebook: &Rulebook, sources: &Sources<'_>, specs: Option<&Path>, id
         );
         let known = conformant_selftest::known_defects(specs);
         let caught_by = known.faults.iter().filter(|known| known.id == id);
-        for (at, rule) in caught_by.flat_map(|known| &known.rules).enumerate() {
-            let label = if at == 0 { "caught by" } else { "" };
-            let _ = writeln!(text, "  {label:<10} {rule}");
-        }
+        let rules = caught_by.flat_map(|known| &known.rules);
+        glossary::push_rows("caught by", rules, &mut text);
     }
     if let Some(variant) = Variant::from_id(id) {
         let _ = writeln!(
@@ -132,20 +130,9 @@ fn explain_rule(
         let needs: Vec<&str> = predicate.needs().iter().map(|need| need.words()).collect();
         let _ = writeln!(text, "  needs      {}", needs.join(", "));
     }
-    let named: Vec<String> = planned
-        .iter()
-        .filter(|p| {
-            p.scenario
-                .steps
-                .iter()
-                .any(|step| step.names_rule(&rule.id))
-        })
-        .map(|p| p.scenario.id.clone())
-        .collect();
-    for (index, id) in named.iter().enumerate() {
-        let label = if index == 0 { "scenarios" } else { "" };
-        let _ = writeln!(text, "  {label:<10} {id}");
-    }
+    let scenarios = planned.iter().map(|planned| &planned.scenario);
+    let named = scenarios.filter(|one| one.steps.iter().any(|step| step.names_rule(&rule.id)));
+    glossary::push_rows("scenarios", named.map(|scenario| &scenario.id), text);
 }
 
 fn judges(rulebook: &Rulebook, rule: &Rule) -> String {
@@ -211,10 +198,9 @@ fn explain_operation(rulebook: &Rulebook, sources: &Sources<'_>, id: &str, text:
     );
     sources.print(id, &operation.source, text);
     for parameter in &operation.parameters {
-        let required = if parameter.required {
-            "required"
-        } else {
-            "optional"
+        let required = match parameter.required {
+            true => "required",
+            false => "optional",
         };
         let place = format!("{:?}", parameter.place).to_lowercase();
         let _ = writeln!(

@@ -9,7 +9,7 @@ use conformant_rulebook::service::ServiceIndex;
 use conformant_rulebook::{Rulebook, is_one_event};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 /// Number of scenarios listed for a hook.
 const SCENARIOS_MAX: usize = 8;
@@ -100,10 +100,9 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
     if hook.open {
         arguments.push("others".to_owned());
     }
-    let arguments = if arguments.is_empty() {
-        "none".to_owned()
-    } else {
-        arguments.join(", ")
+    let arguments = match arguments.is_empty() {
+        true => "none".to_owned(),
+        false => arguments.join(", "),
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
     for (argument, values) in &hook.values {
@@ -147,16 +146,27 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         .filter(|planned| planned.any_step(&|step| step.hook() == Some(name)))
         .map(|planned| planned.scenario.id.as_str())
         .collect();
-    push_list("scenarios", &uses, text);
+    push_list("scenarios", &uses, SCENARIOS_MAX, text);
 }
 
-fn push_list(label: &str, ids: &[&str], text: &mut String) {
-    for (at, id) in ids.iter().take(SCENARIOS_MAX).enumerate() {
+/// Rows below each other, the first one after a label.
+pub(super) fn push_rows(
+    label: &str,
+    rows: impl IntoIterator<Item = impl Display>,
+    text: &mut String,
+) {
+    for (at, row) in rows.into_iter().enumerate() {
         let label = if at == 0 { label } else { "" };
-        let _ = writeln!(text, "  {label:<10} {id}");
+        let line = format!("  {label:<10} {row}");
+        let _ = writeln!(text, "{}", line.trim_end());
     }
-    if ids.len() > SCENARIOS_MAX {
-        let _ = writeln!(text, "  {:<10} and {} more", "", ids.len() - SCENARIOS_MAX);
+}
+
+/// The first rows, and the number of the others.
+fn push_list(label: &str, rows: &[impl Display], max: usize, text: &mut String) {
+    push_rows(label, rows.iter().take(max), text);
+    if rows.len() > max {
+        let _ = writeln!(text, "  {:<10} and {} more", "", rows.len() - max);
     }
 }
 
@@ -189,7 +199,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
         .collect();
     if !versions.is_empty() {
         let _ = writeln!(text, "event {name}");
-        push_list("versions", &versions, text);
+        push_list("versions", &versions, SCENARIOS_MAX, text);
     }
     let known = rulebook
         .kinds
@@ -222,7 +232,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
             .is_some_and(|kind| kind == id || is_one_event(kind, id))
     });
     let rules: Vec<&str> = rules.map(|rule| rule.id.as_str()).collect();
-    push_list("rules", &rules, text);
+    push_list("rules", &rules, SCENARIOS_MAX, text);
 }
 
 /// A key of `conformant.yaml`, such as `limits.rate` or `targets.flow.url`.
@@ -256,18 +266,16 @@ fn key(name: &str, text: &mut String) {
             is_direct.then_some((rest, says.as_str()))
         })
         .collect();
-    let width = below.keys().map(|name| name.len()).max();
-    for (at, (inner, says)) in below.iter().take(KEYS_MAX).enumerate() {
-        let label = if at == 0 { "keys" } else { "" };
-        let line = format!(
-            "  {label:<10} {inner:width$}  {says}",
-            width = width.unwrap_or_default()
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    if below.len() > KEYS_MAX {
-        let _ = writeln!(text, "  {:<10} and {} more", "", below.len() - KEYS_MAX);
-    }
+    let width = below
+        .keys()
+        .map(|name| name.len())
+        .max()
+        .unwrap_or_default();
+    let lines: Vec<String> = below
+        .iter()
+        .map(|(inner, says)| format!("{inner:width$}  {says}"))
+        .collect();
+    push_list("keys", &lines, KEYS_MAX, text);
 }
 
 /// A variable of the environment, by the key whose value it replaces.
