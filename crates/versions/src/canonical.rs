@@ -17,16 +17,8 @@ pub(super) const WORDS: [&str; 2] = ["title", "description"];
 pub(super) const CONDITIONAL: [&str; 3] = ["if", "then", "else"];
 
 /// Bounds of texts and numbers, which a list of values replaces.
-const BOUNDS: [&str; 8] = [
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-];
+const BOUNDS: &str =
+    "minLength maxLength pattern minimum maximum exclusiveMinimum exclusiveMaximum multipleOf";
 
 type Keywords = Map<String, Value>;
 
@@ -205,9 +197,10 @@ fn enumerated(keywords: &mut Keywords) {
     };
     let types = named_types(keywords);
     let admitted = |value: &Value| types.iter().any(|name| is_of(value, name));
+    let is_bound = |key: &str| BOUNDS.split(' ').any(|bound| bound == key);
     let bounds: Keywords = keywords
         .iter()
-        .filter(|(key, _)| BOUNDS.contains(&key.as_str()))
+        .filter(|(key, _)| is_bound(key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     let bounding = (!bounds.is_empty())
@@ -232,7 +225,7 @@ fn enumerated(keywords: &mut Keywords) {
     types.dedup();
     let types = json!(types);
     if bounding.is_some() {
-        keywords.retain(|key, _| !BOUNDS.contains(&key.as_str()));
+        keywords.retain(|key, _| !is_bound(key));
     }
     keywords.insert("type".to_owned(), types);
     keywords.insert("enum".to_owned(), Value::Array(unique));

@@ -344,14 +344,7 @@ fn is_whole(invocation: &str) -> bool {
 
 /// The flags that select scenarios, with their values.
 fn selecting_flags(invocation: &str) -> BTreeSet<String> {
-    const FLAGS: [&str; 6] = [
-        "--service",
-        "--filter",
-        "--scenarios",
-        "--races",
-        "--rerun",
-        "--since",
-    ];
+    const FLAGS: &str = "--service --filter --scenarios --races --rerun --since";
     let mut words = text::shell_words(invocation).into_iter();
     let mut selected = BTreeSet::new();
     while let Some(word) = words.next() {
@@ -359,7 +352,7 @@ fn selecting_flags(invocation: &str) -> BTreeSet<String> {
             Some((flag, value)) => (flag, Some(value.to_owned())),
             None => (word.as_str(), None),
         };
-        if FLAGS.contains(&flag) {
+        if FLAGS.split(' ').any(|known| known == flag) {
             let value = value.or_else(|| words.next()).unwrap_or_default();
             selected.insert(format!("{flag} {}", text::shell_quoted(&value)));
         }

@@ -37,15 +37,8 @@ const NUMBERS: [(&str, &str, bool); 2] = [
 /// Keywords for the format of a text.
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
 /// Conditions; `if` is compared with its `then` and `else`. The presence of most narrows: see [`WIDENING`].
-const CONDITIONS: [&str; 7] = [
-    "not",
-    "contains",
-    "propertyNames",
-    "dependentRequired",
-    "dependentSchemas",
-    "patternProperties",
-    "prefixItems",
-];
+const CONDITIONS: &str =
+    "not contains propertyNames dependentRequired dependentSchemas patternProperties prefixItems";
 
 /// Conditions whose presence may also widen, because they free members or items from another keyword.
 const WIDENING: [&str; 2] = ["patternProperties", "prefixItems"];
@@ -499,7 +492,7 @@ impl SchemaPlace<'_, '_> {
     }
 
     fn compare_conditions(&mut self) {
-        for key in CONDITIONS {
+        for key in CONDITIONS.split(' ') {
             self.compare_presence(What::Shape, key, &Value::Null);
         }
         let conditional = |side: &Map<String, Value>| {

@@ -6,7 +6,7 @@ use conformant_record::Level;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::{Operation, Origin, Service};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The rulebook of this repository with edits: in each file the second text replaces the first.
 struct Edited {
@@ -48,11 +48,7 @@ impl Edited {
 }
 
 fn today() -> Rulebook {
-    conformant_judge::load::from_dir(Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../specs"
-    )))
-    .unwrap_or_else(|problems| panic!("{problems}"))
+    conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// An invented next version: one more field, one enumerated value less.
