@@ -83,16 +83,8 @@ pub fn flags(words: &[String]) -> Vec<(&str, &[String])> {
 /// What the command line left out of a run: `--service chat`, `--prove off`.
 pub fn limits(record: &RunRecord) -> Vec<String> {
     /// Flags that make a run smaller.
-    const LIMITS: [&str; 8] = [
-        "--service",
-        "--filter",
-        "--partition",
-        "--rerun",
-        "--since",
-        "--races",
-        "--prove",
-        "--global-timeout",
-    ];
+    const LIMITS: &str =
+        "--service --filter --partition --rerun --since --races --prove --global-timeout";
     let words = text::shell_words(&record.invocation);
     let limits = flags(&words).into_iter().map(|(flag, words)| {
         let mut words = words.to_vec();
@@ -103,7 +95,7 @@ pub fn limits(record: &RunRecord) -> Vec<String> {
         .filter(|(flag, text)| {
             let is_whole =
                 ["--prove rules", "--prove sample", "--races on"].contains(&text.as_str());
-            LIMITS.contains(flag) && !is_whole
+            LIMITS.split(' ').any(|limit| limit == *flag) && !is_whole
         })
         .map(|(_, text)| text)
         .collect()

@@ -25,14 +25,7 @@ const OTHER: Turn<'static> = Turn::new("other", true);
 const CHANGE: Turn<'static> = Turn::new("changed", true);
 
 /// Ends of ids of rules about an operation as a whole.
-const RULES: [&str; 6] = [
-    "credentials",
-    "key",
-    "page-limit",
-    "page-size",
-    "request",
-    "walk",
-];
+const RULES: &str = "credentials key page-limit page-size request walk";
 
 pub(crate) struct Folder<'a, 'd> {
     doc: &'d Document,

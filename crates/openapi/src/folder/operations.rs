@@ -309,7 +309,9 @@ impl<'a, 'd> Folder<'a, 'd> {
         let mut properties = schema.remove("properties").map(object).unwrap_or_default();
         // Rules of a page and of parameters have the ids of the operation in common.
         let parameters = operation.parameters.iter().map(|p| kebab(&p.name));
-        let taken: Vec<String> = parameters.chain(RULES.map(str::to_owned)).collect();
+        let taken: Vec<String> = parameters
+            .chain(RULES.split(' ').map(str::to_owned))
+            .collect();
         let hidden: Vec<String> = properties
             .keys()
             .filter(|name| *name != key && taken.contains(&kebab(name)))
