@@ -4,23 +4,10 @@ use super::config::environment;
 use conformant_record::Build;
 
 /// Variables with the page of the build. Others take several variables.
-const PAGES: [&str; 5] = [
-    "CI_JOB_URL",
-    "BUILDKITE_BUILD_URL",
-    "CIRCLE_BUILD_URL",
-    "BUILD_URL",
-    "CI_PIPELINE_URL",
-];
+const PAGES: &str = "CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL CI_PIPELINE_URL";
 /// Variables with the revision.
-const REVISIONS: [&str; 7] = [
-    "GITHUB_SHA",
-    "CI_COMMIT_SHA",
-    "BUILDKITE_COMMIT",
-    "CIRCLE_SHA1",
-    "GIT_COMMIT",
-    "BUILD_SOURCEVERSION",
-    "BITBUCKET_COMMIT",
-];
+const REVISIONS: &str = "GITHUB_SHA CI_COMMIT_SHA BUILDKITE_COMMIT CIRCLE_SHA1 GIT_COMMIT BUILD_SOURCEVERSION \
+     BITBUCKET_COMMIT";
 
 /// The build; none where no variable is set.
 pub(super) fn of_environment() -> Option<Build> {
@@ -28,34 +15,23 @@ pub(super) fn of_environment() -> Option<Build> {
 }
 
 fn of(set: &dyn Fn(&str) -> Option<String>) -> Option<Build> {
-    let joined = |parts: &[&str]| -> Option<String> {
-        parts
-            .iter()
-            .map(|part| match part.strip_prefix('$') {
-                Some(name) => set(name),
-                None => Some((*part).to_owned()),
-            })
-            .collect()
+    let github = || {
+        let (server, repository) = (set("GITHUB_SERVER_URL")?, set("GITHUB_REPOSITORY")?);
+        let run = set("GITHUB_RUN_ID")?;
+        Some(format!("{server}/{repository}/actions/runs/{run}"))
     };
-    let url = joined(&[
-        "$GITHUB_SERVER_URL",
-        "/",
-        "$GITHUB_REPOSITORY",
-        "/actions/runs/",
-        "$GITHUB_RUN_ID",
-    ])
-    .or_else(|| {
-        joined(&[
-            "$SYSTEM_COLLECTIONURI",
-            "$SYSTEM_TEAMPROJECT",
-            "/_build/results?buildId=",
-            "$BUILD_BUILDID",
-        ])
-    });
-    let first = |names: &[&str]| names.iter().find_map(|name| set(name));
+    let azure = || {
+        let (collection, project) = (set("SYSTEM_COLLECTIONURI")?, set("SYSTEM_TEAMPROJECT")?);
+        let build = set("BUILD_BUILDID")?;
+        Some(format!(
+            "{collection}{project}/_build/results?buildId={build}"
+        ))
+    };
+    let first = |names: &str| names.split(' ').find_map(set);
+    let url = github().or_else(azure).or_else(|| first(PAGES));
     let build = Build {
-        url: url.or_else(|| first(&PAGES)).unwrap_or_default(),
-        revision: first(&REVISIONS).unwrap_or_default(),
+        url: url.unwrap_or_default(),
+        revision: first(REVISIONS).unwrap_or_default(),
     };
     (build != Build::default()).then_some(build)
 }

@@ -280,20 +280,14 @@ fn key(name: &str, text: &mut String) {
 
 /// A variable of the environment, by the key whose value it replaces.
 fn variable(name: &str, text: &mut String) {
-    const KEYS: [&str; 6] = [
-        "url",
-        "username",
-        "password",
-        "account_sid",
-        "auth_token",
-        "bearer",
-    ];
+    const KEYS: &str = "url username password account_sid auth_token bearer";
     let parts = name.strip_prefix("CONFORMANT_");
     let Some((service, of_target)) = parts.and_then(|parts| parts.split_once('_')) else {
         return;
     };
     let (service, of_target) = (service.to_lowercase(), of_target.to_lowercase());
-    if !ServiceIndex::embedded().is_target(&service) || !KEYS.contains(&of_target.as_str()) {
+    if !ServiceIndex::embedded().is_target(&service) || !KEYS.split(' ').any(|key| key == of_target)
+    {
         return;
     }
     let at = format!("targets.{service}.{of_target}");

@@ -54,17 +54,11 @@ pub(in crate::cli) fn targets_of_environment(index: &ServiceIndex) -> Vec<(Strin
 }
 
 /// Variables by which CI services are recognized; not all of them set `CI`.
-const OF_CI: [&str; 5] = [
-    "CI",
-    "CODEBUILD_BUILD_ID",
-    "JENKINS_URL",
-    "TEAMCITY_VERSION",
-    "TF_BUILD",
-];
+const OF_CI: &str = "CI CODEBUILD_BUILD_ID JENKINS_URL TEAMCITY_VERSION TF_BUILD";
 
 /// The variable of the CI service that runs this command.
 fn variable_of_ci() -> Option<&'static str> {
-    OF_CI.into_iter().find(|name| {
+    OF_CI.split(' ').find(|name| {
         environment(name).is_some_and(|value| !["", "0", "false"].contains(&value.as_str()))
     })
 }
@@ -208,13 +202,7 @@ impl Reader {
     fn hint_at_variables(&mut self) {
         for (service, file) in self.index.iter() {
             let upper = service.to_uppercase();
-            let own = [
-                "USERNAME",
-                "PASSWORD",
-                "ACCOUNT_SID",
-                "AUTH_TOKEN",
-                "BEARER",
-            ];
+            let own = "USERNAME PASSWORD ACCOUNT_SID AUTH_TOKEN BEARER".split(' ');
             let own = own.map(|key| format!("CONFORMANT_{upper}_{key}"));
             // As `init` writes them.
             let written = ["KEY", "SECRET", "API_KEY"].map(|key| format!("{upper}_{key}"));
@@ -222,7 +210,7 @@ impl Reader {
                 let members = setting.members.iter().map(|(_, member)| member);
                 members.chain([setting]).filter_map(|s| s.variable.clone())
             });
-            let mut all = own.into_iter().chain(written).chain(settings);
+            let mut all = own.chain(written).chain(settings);
             if let Some(name) = all.find(|name| environment(name).is_some()) {
                 note(&format!(
                     "hint: {name} is set, but no target reads it: add --target {service}=URL, set CONFORMANT_{upper}_URL, or \
