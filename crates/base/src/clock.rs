@@ -72,16 +72,3 @@ pub fn from_unix_ms(ms: i64) -> Timestamp {
 pub fn iso_seconds(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_virtual_clock_moves_only_when_advanced() {
-        let clock = VirtualClock::default();
-        assert_eq!(iso_seconds(clock.now()), "2026-01-01T00:00:00Z");
-        clock.advance(Duration::from_secs(86_400));
-        assert_eq!(iso_seconds(clock.now()), "2026-01-02T00:00:00Z");
-    }
-}

@@ -9,9 +9,6 @@ mod pointer;
 mod tree;
 mod window;
 
-#[cfg(test)]
-mod tests;
-
 pub use equal::{digits, equal, identical};
 pub use excerpt::{excerpt, short, type_name};
 pub use parse::{Limits, Note, ParseFault, Parsed, Position, parse, parse_text};

@@ -14,9 +14,6 @@ mod redactor;
 mod userinfo;
 mod view;
 
-#[cfg(test)]
-mod tests;
-
 pub use self::names::{is_secret_header, is_secret_parameter};
 pub use self::redactor::{REDACTED, Redactor, SECRET_BYTES_MIN};
 pub use self::userinfo::redact_userinfo;

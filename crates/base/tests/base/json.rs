@@ -1,9 +1,20 @@
 //! JSON as it comes from strangers: limits, notes, positions, and what compares as the same.
 
-use super::parse::RESERVED_KEYS;
-use super::*;
+use conformant_base::json::{
+    Limits, Note, ParseFault, Parsed, digits, equal, excerpt, expand, get, join, parse, segments,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+mod excerpt;
+mod tree;
+mod window;
+
+/// Keys that `serde_json` would interpret.
+const RESERVED_KEYS: [&str; 2] = [
+    "$serde_json::private::Number",
+    "$serde_json::private::RawValue",
+];
 
 fn read(text: &str) -> Result<Parsed, ParseFault> {
     parse(text.as_bytes(), Limits::default())
@@ -46,7 +57,7 @@ fn digits_of_a_number_have_no_exponent() {
 }
 
 fn digits_of(text: &str) -> String {
-    super::digits(&text.parse().unwrap())
+    digits(&text.parse().expect("it is a number"))
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Tests of redaction.
 
-use super::*;
-use crate::http::{Headers, percent_encode};
-use crate::text::hex;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
+use conformant_base::http::{Headers, percent_encode};
+use conformant_base::redact::{REDACTED, Redactor};
+use conformant_base::text::hex;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::sync::LazyLock;
+
+mod userinfo;
 
 const SECRET: &str = "pä\"ss/w&rd+1";
 
