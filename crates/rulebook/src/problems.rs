@@ -192,38 +192,3 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row[b.len()]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_problem_knows_line_and_column() {
-        let text: Arc<str> = Arc::from("a: 1\nü: zwei\n");
-        let span = Span {
-            start: text.find("zwei").unwrap(),
-            length: 4,
-        };
-        let problem = Problem::new("x.yaml", &text, span, "wrong");
-        assert_eq!((problem.line, problem.column), (2, 4));
-        let beyond = Problem::new(
-            "x.yaml",
-            &text,
-            Span {
-                start: 99,
-                length: 9,
-            },
-            "wrong",
-        );
-        assert_eq!(beyond.line, 3);
-    }
-
-    #[test]
-    fn a_near_word_is_suggested() {
-        let known = ["operationId", "parameters", "responses"];
-        let said = suggest("paramters", known).unwrap();
-        assert_eq!(said, "did you mean `parameters`?");
-        assert!(suggest("xyz", known).unwrap().starts_with("known are"));
-        assert_eq!(suggest("xyz", []), None);
-    }
-}

@@ -99,29 +99,3 @@ fn set_position(node: &mut Node, place: Span) {
         Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn own_members_replace_those_of_the_base() {
-        let base = json!({
-            "title": "a", "required": ["x", "y"],
-            "properties": {"x": {"type": "string"}, "y": {"type": "integer"}},
-        });
-        let own = json!({
-            "x-like": "a.yaml", "title": "b", "required": ["x"],
-            "properties": {"y": {"not": {}}, "z": {"type": "null"}},
-        });
-        assert_eq!(base_name(&own), Some("a.yaml"));
-        assert_eq!(
-            expand_json(&own, &base),
-            json!({
-                "title": "b", "required": ["x"],
-                "properties": {"x": {"type": "string"}, "y": {"not": {}}, "z": {"type": "null"}},
-            })
-        );
-    }
-}

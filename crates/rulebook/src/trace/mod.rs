@@ -10,8 +10,6 @@ mod lock;
 mod problem;
 mod propose;
 mod quote;
-#[cfg(test)]
-mod tests;
 mod unit;
 
 pub use check::{check, check_lock};

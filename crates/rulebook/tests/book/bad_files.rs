@@ -4,7 +4,7 @@ use conformant_judge::load::predicates;
 use conformant_rulebook::{Problems, Rulebook};
 use serde::Deserialize;
 
-fn files() -> Vec<(&'static str, String)> {
+pub(crate) fn files() -> Vec<(&'static str, String)> {
     [
         ("common.yaml", include_str!("bad_files/common.yaml")),
         (
@@ -32,7 +32,7 @@ fn files() -> Vec<(&'static str, String)> {
     .to_vec()
 }
 
-fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
+pub(crate) fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()));

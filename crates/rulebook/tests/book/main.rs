@@ -8,8 +8,18 @@ use std::path::Path;
 
 mod bad_files;
 mod definitions;
+mod hooks;
+mod paging;
 mod path_parameters;
+mod problems;
+mod resolved;
 mod services;
+mod sources;
+mod spelling;
+mod step_format;
+mod trace;
+mod x_like;
+mod xml;
 
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
 

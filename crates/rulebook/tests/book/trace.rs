@@ -1,31 +1,27 @@
 //! Small documents with locks that agree with them and that do not, and the rulebook's own lock.
 
-use super::documents::headings;
-use super::lock::parse_lock;
-use super::unit::{HASH_DIGITS, hash};
-use super::{CitedDocuments, Quote, check, propose, units};
-use crate::{Origin, Rule, Rulebook};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
+use conformant_rulebook::service::ServiceIndex;
+use conformant_rulebook::trace::{CitedDocuments, Quote, check, propose, units};
+use conformant_rulebook::{Origin, Rule, Rulebook};
 use proptest::prelude::*;
 
 const FLOW: &str = "# Flow Service Specification\n\nIt flows. It ends (see below. Really) at last.\n\n\
     ### Limits\n- Size: `a. b` only.\n1. One item\n\n| Item | Value |\n|---|---|\n| Size | 50 |\n";
 
 fn folder() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("3.txt"), FLOW).unwrap();
-    for (document, title) in crate::service::ServiceIndex::embedded().documents() {
+    let dir = tempfile::tempdir().expect("the disk is writable");
+    let write = |name: &str, text: &str| {
+        std::fs::write(dir.path().join(name), text).expect("the disk is writable");
+    };
+    write("3.txt", FLOW);
+    for (document, title) in ServiceIndex::embedded().documents() {
         if document.as_str() != "D3" {
-            let path = dir.path().join(format!("{document}.txt"));
-            std::fs::write(path, format!("# {title}\n")).unwrap();
+            write(&format!("{document}.txt"), &format!("# {title}\n"));
         }
     }
-    std::fs::write(
-        dir.path().join("notes.txt"),
-        "# Something else\nNot a document.\n",
-    )
-    .unwrap();
+    write("notes.txt", "# Something else\nNot a document.\n");
     dir
 }
 
@@ -36,7 +32,7 @@ fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
         level: Level::Must,
         basis: Basis::Stated,
         source: Source {
-            document: "D3".parse().unwrap(),
+            document: "D3".parse().expect("it is a document"),
             section: (*section).to_owned(),
             lines: lines.to_vec(),
         },
@@ -46,16 +42,25 @@ fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
     });
     Rulebook {
         rules: rules.collect(),
-        index: crate::service::ServiceIndex::embedded().clone(),
+        index: ServiceIndex::embedded().clone(),
         ..Rulebook::default()
     }
+}
+
+/// The hash of a text that is one unit.
+fn hash(text: &str) -> String {
+    let document = "D3".parse().expect("it is a document");
+    let [unit] = &units(document, text)[..] else {
+        panic!("{text:?} is not one unit");
+    };
+    unit.hash.clone()
 }
 
 #[test]
 fn sentences_items_and_rows_are_units() {
     let places: Vec<String> = units("D3".parse().unwrap(), FLOW)
         .iter()
-        .map(|u| u.place().to_string())
+        .map(|u| format!("{} {}.{}", u.document, u.line, u.index))
         .collect();
     assert_eq!(places, ["D3 3.1", "D3 3.2", "D3 6.1", "D3 7.1", "D3 11.1"]);
 }
@@ -64,7 +69,7 @@ fn sentences_items_and_rows_are_units() {
 fn white_space_does_not_count() {
     assert_eq!(hash("a  b\n"), hash("a b"));
     assert_ne!(hash("a b"), hash("a c"));
-    assert_eq!(hash("a").len(), HASH_DIGITS);
+    assert_eq!(hash("a").len(), 12);
 }
 
 #[test]
@@ -170,7 +175,8 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[#|\\-. `(a)?!0-9\\n\u{e9}]{0,120}") {
         let _ = units("D1".parse().unwrap(), &text);
-        let _ = headings(&text);
-        let _ = parse_lock(&text, &mut Vec::new());
+        let dir = folder();
+        std::fs::write(dir.path().join("3.txt"), format!("# Flow Service Specification\n{text}")).unwrap();
+        let _ = check(dir.path(), &rulebook(&[("flow/x/size", "Limits", &[11])]), &text);
     }
 }
