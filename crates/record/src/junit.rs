@@ -214,25 +214,3 @@ fn allowed(text: &str) -> String {
     let is_allowed = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     text.chars().filter(is_allowed).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_characters_of_xml_are_written() {
-        assert_eq!(
-            allowed("a\0\u{1f}\u{7f}\u{fffe}\u{ffff}\u{fffd}\u{10ffff}\t"),
-            "a\u{7f}\u{fffd}\u{10ffff}\t"
-        );
-    }
-
-    #[test]
-    fn nothing_at_all_is_a_document() {
-        let expected = concat!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
-            "<testsuites name=\"a\" tests=\"0\" failures=\"0\" errors=\"0\"/>\n",
-        );
-        assert_eq!(render("a", None, &[]), expected);
-    }
-}

