@@ -1,0 +1,3 @@
+//! YAML through the public interface of the reader.
+
+mod read;
