@@ -6,9 +6,6 @@ mod attribution;
 mod defect;
 mod walk;
 
-#[cfg(test)]
-mod tests;
-
 pub use attribution::rule_of_whole;
 pub use defect::Defect;
 

@@ -1,9 +1,9 @@
 //! Documents against the embedded rulebook: one defect gives one violation of the deepest rule.
 
-use super::*;
 use conformant_judge::load::shared as rulebook;
 use conformant_rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
-use serde_json::json;
+use conformant_schema::{DEFECTS_MAX, Schemas, compile, is_date_time};
+use serde_json::{Value, json};
 
 fn execution() -> Value {
     let sid = |prefix: &str| format!("{prefix}{}", "0a".repeat(16));
