@@ -31,11 +31,6 @@ mod statements;
 mod texts;
 mod witness;
 
-#[cfg(test)]
-mod records;
-#[cfg(test)]
-mod tests;
-
 pub use affected::{affected_payload, affected_scenarios, reworded_scenarios};
 pub use check::{DEFAULT_LEVEL, EventsCheck};
 pub use compat::{

@@ -241,20 +241,3 @@ fn where_(parameter: &Parameter) -> String {
     };
     format!("in the {place}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_the_first_segment() {
-        assert_eq!(
-            version("/v3/Services/{Sid}"),
-            Some(("v3", "/Services/{Sid}"))
-        );
-        assert_eq!(version("/v2"), Some(("v2", "")));
-        for without in ["", "/", "/vx/a", "/v/a", "/protected/{FORMAT}/v2"] {
-            assert_eq!(version(without), None, "{without}");
-        }
-    }
-}

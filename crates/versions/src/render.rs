@@ -483,17 +483,3 @@ impl RunDifference {
         out
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_spans_show_backticks_and_cells_have_no_bars() {
-        assert_eq!(code("a|b"), "`a|b`");
-        assert_eq!(code("at `/from`"), "`` at `/from` ``");
-        assert_eq!(code("a ``` b ` c"), "````a ``` b ` c````");
-        assert_eq!(code("  "), "(empty)");
-        assert_eq!(cell("a|`b`"), "`` a\\x7c`b` ``");
-    }
-}

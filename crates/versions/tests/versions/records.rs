@@ -7,7 +7,7 @@ use conformant_record::{
 };
 
 /// A complete run that judged these rules in one scenario; a failing rule has one finding.
-pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
+pub(crate) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
     let findings: Vec<Finding> = rules
         .iter()
         .filter(|(_, verdict)| *verdict == Verdict::Fail)
@@ -65,7 +65,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
 }
 
 /// The same with an answer to an unspecified behavior.
-pub(super) fn answering(mut run: RunRecord, id: &str, words: &[&str]) -> RunRecord {
+pub(crate) fn answering(mut run: RunRecord, id: &str, words: &[&str]) -> RunRecord {
     let observed = words.iter().map(|word| (*word).to_owned()).collect();
     run.open_points.push(OpenPointResult {
         id: id.into(),
@@ -87,7 +87,7 @@ fn rule(id: &str, verdict: Verdict) -> RuleResult {
         id: id.into(),
         level: Level::Must,
         source: Source {
-            document: "D3".parse().unwrap(),
+            document: "D3".parse().expect("it is a document"),
             section: "Flow".into(),
             lines: vec![1],
         },

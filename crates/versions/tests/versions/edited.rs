@@ -1,11 +1,14 @@
 //! Comparisons of the embedded rulebook with edited copies.
 
-use super::coordinates::TABLE;
-use super::*;
 use conformant_record::Level;
 use conformant_rulebook::scenario::Scenario;
-use conformant_rulebook::{Operation, Origin, Service};
-use serde_json::json;
+use conformant_rulebook::{Operation, Origin, Rulebook, Service};
+use conformant_versions::coordinates::TABLE;
+use conformant_versions::{
+    Action, Class, Comparison, Coordinates, Direction, Format, Released, What, affected_payload,
+    affected_scenarios, kinds, rulebooks, schemas,
+};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The rulebook of this repository with edits: in each file the second text replaces the first.
@@ -15,11 +18,12 @@ struct Edited {
 
 impl Edited {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().expect("the disk is writable");
         for file in conformant_specs::FILES {
             let to = dir.path().join("specs").join(file.path);
-            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-            std::fs::write(to, file.bytes).unwrap();
+            let folder = to.parent().expect("it is in a folder");
+            std::fs::create_dir_all(folder).expect("the disk is writable");
+            std::fs::write(to, file.bytes).expect("the disk is writable");
         }
         Self { dir }
     }
@@ -30,14 +34,15 @@ impl Edited {
 
     fn edit(self, file: &str, from: &str, to: &str) -> Self {
         let path = self.specs().join(file);
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = std::fs::read_to_string(&path).expect("the file is there");
         assert!(text.contains(from), "{file} has no {from:?}");
-        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+        std::fs::write(path, text.replacen(from, to, 1)).expect("the disk is writable");
         self
     }
 
     fn copy(self, from: &str, to: &str) -> Self {
-        std::fs::copy(self.specs().join(from), self.specs().join(to)).unwrap();
+        std::fs::copy(self.specs().join(from), self.specs().join(to))
+            .expect("the disk is writable");
         self
     }
 
@@ -47,7 +52,7 @@ impl Edited {
     }
 }
 
-fn today() -> Rulebook {
+pub(crate) fn today() -> Rulebook {
     conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -280,7 +285,7 @@ fn released_versions_are_guarded() {
 }
 
 /// Differences of two schemas, there and back.
-pub(super) fn of_schemas(old: &Value, new: &Value, direction: Direction) -> Vec<Coordinates> {
+pub(crate) fn of_schemas(old: &Value, new: &Value, direction: Direction) -> Vec<Coordinates> {
     let there = schemas(old, new, direction).changes;
     let back = schemas(new, old, direction).changes;
     let both = there.into_iter().chain(back);
@@ -340,10 +345,10 @@ fn turned(direction: Direction) -> Vec<Coordinates> {
 
 /// Changes one item of each sort about operations, events and statements.
 fn turn(book: &mut Rulebook) {
-    let flow = book.services.get_mut("flow").unwrap();
+    let flow = book.services.get_mut("flow").expect("it is a service");
     let operation =
         |flow: &mut conformant_rulebook::Service, id: &str, turn: &dyn Fn(&mut Operation)| {
-            turn(flow.operations.get_mut(id).unwrap());
+            turn(flow.operations.get_mut(id).expect("it is an operation"));
         };
     operation(flow, "fetch-flow", &|o| {
         o.summary.push_str(" Really.");
@@ -354,7 +359,7 @@ fn turn(book: &mut Rulebook) {
     operation(flow, "read-flows", &|o| {
         o.path = "/v2/Flows".into();
         o.list_key = Some("streams".into());
-        o.parameters[0].echo.as_mut().unwrap().at = "/elsewhere".into();
+        o.parameters[0].echo.as_mut().expect("it has an echo").at = "/elsewhere".into();
         o.parameters.pop();
     });
     operation(flow, "create-execution", &|o| {
@@ -363,7 +368,10 @@ fn turn(book: &mut Rulebook) {
         o.response = Some("flow/flow".into());
     });
     flow.operations.remove("delete-flow");
-    let ended = flow.scenarios.get_mut("flow/executions/ended").unwrap();
+    let ended = flow
+        .scenarios
+        .get_mut("flow/executions/ended")
+        .expect("it is a scenario");
     ended.0.steps.pop();
     flow.scenarios.pop_first();
 
@@ -377,31 +385,37 @@ fn turn(book: &mut Rulebook) {
     book.kinds.remove("events/MessageUndelivered/4");
     book.kinds
         .get_mut("events/MessageDelivered/4")
-        .unwrap()
+        .expect("it is a resource type")
         .schema["type"] = json!("array");
 
     let rule = |id: &str| id.to_owned();
     book.rules
         .get_mut(&rule("flow/execution/only-ends"))
-        .unwrap()
+        .expect("it is a rule")
         .says
         .push('!');
     book.rules
         .get_mut(&rule("flow/execution/sid"))
-        .unwrap()
+        .expect("it is a rule")
         .level = Level::Should;
     book.rules
         .get_mut(&rule("flow/execution/ends-when-removed"))
-        .unwrap()
+        .expect("it is a rule")
         .origin = Origin::Either;
     // One rule is removed, and one cites lines that were unspecified before.
     book.rules.remove("flow/execution/same-everywhere");
     let mut points = std::mem::take(&mut book.open_points);
-    let (_, gone) = points.pop_first().unwrap();
+    let (_, gone) = points.pop_first().expect("it has open points");
     let mut answer = book.rules["flow/execution/only-ends"].clone();
     (answer.id, answer.source) = ("flow/made-up/answer".into(), gone.source);
     book.rules.insert(answer);
-    points.first_entry().unwrap().get_mut().point.says.push('!');
+    points
+        .first_entry()
+        .expect("it has open points")
+        .get_mut()
+        .point
+        .says
+        .push('!');
     book.open_points = points;
 }
 
@@ -420,7 +434,7 @@ fn every_row_of_the_table_has_a_pair() {
         .edit("chat/rules/webhooks.yaml", "at-most: 5", "at-most: 10")
         .edit("chat/rules/channels.yaml", "max: 64", "max: 65");
     seen.extend(both_ways(&book, &limits.load()));
-    seen.extend(documents::tests::shown());
+    seen.extend(crate::documents::shown());
     let missing: Vec<_> = TABLE
         .iter()
         .map(|row| row.at)
