@@ -441,13 +441,18 @@ fn files_of(module: &str) -> Vec<String> {
     let path = module.replace("::", "/");
     let mut stems = vec![format!("tests/it/{path}"), format!("src/{path}")];
     for manifest in manifests() {
-        let source = manifest.replace("Cargo.toml", "src");
-        stems.push(format!("{source}/{path}"));
-        let name = source.split('/').nth(1).unwrap_or_default();
-        if path == name {
-            stems.push(format!("{source}/lib"));
-        } else if let Some(rest) = path.strip_prefix(&format!("{name}/")) {
-            stems.push(format!("{source}/{rest}"));
+        let package = manifest.trim_end_matches("/Cargo.toml");
+        let name = package.rsplit('/').next().unwrap_or_default();
+        let tests = std::fs::read_dir(root().join(package).join("tests"));
+        let tests = tests.into_iter().flatten().flatten();
+        let tests = tests.map(|folder| shown(&folder.path()));
+        for folder in tests.chain([format!("{package}/src")]) {
+            stems.push(format!("{folder}/{path}"));
+            if path == name {
+                stems.push(format!("{folder}/lib"));
+            } else if let Some(rest) = path.strip_prefix(&format!("{name}/")) {
+                stems.push(format!("{folder}/{rest}"));
+            }
         }
     }
     let places = stems.iter().flat_map(|stem| {
