@@ -1,6 +1,6 @@
-//! Where requests may go: base URLs from the configuration, and links within their origin.
+//! Where requests may go: base URLs from the configuration.
 //!
-//! Resolves and contacts nothing. A link to the same origin is requested at the configured one.
+//! Resolves and contacts nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,8 +29,6 @@ pub enum UrlError {
     Credentials,
     #[error("a base URL must not have a query or fragment")]
     NotABase,
-    #[error("it leads to {found}, not to {expected}")]
-    OtherOrigin { expected: String, found: String },
 }
 
 /// Scheme, host and port.
@@ -88,11 +86,6 @@ impl Origin {
     pub fn authority(&self) -> &str {
         &self.authority
     }
-
-    /// True if an absolute URL has the same scheme, host and port.
-    pub fn same_origin(&self, url: &str) -> Result<bool, UrlError> {
-        Ok(Self::parse(url)? == *self)
-    }
 }
 
 impl fmt::Display for Origin {
@@ -138,33 +131,6 @@ impl BaseUrl {
 
     pub fn url_of(&self, target: &str) -> String {
         format!("{self}{target}")
-    }
-
-    /// The base and target to request for a link of the target, such as `next_page_url`. A link of the same
-    /// origin outside the prefix has a base without prefix; one of another origin is an error.
-    pub fn locate(&self, link: &str) -> Result<(Self, String), UrlError> {
-        let parsed = parse(link)?;
-        let found = Origin::of(&parsed)?;
-        if found != *self.origin {
-            return Err(UrlError::OtherOrigin {
-                expected: self.origin.to_string(),
-                found: found.to_string(),
-            });
-        }
-        let mut target = parsed.path().to_owned();
-        if let Some(query) = parsed.query() {
-            target.push('?');
-            target.push_str(query);
-        }
-        let behind = target.strip_prefix(&self.prefix);
-        if let Some(behind) = behind.filter(|behind| behind.starts_with('/')) {
-            return Ok((self.clone(), behind.to_owned()));
-        }
-        let root = Self {
-            origin: Arc::clone(&self.origin),
-            prefix: String::new(),
-        };
-        Ok((root, target))
     }
 }
 
@@ -221,10 +187,6 @@ mod tests {
         format!("it contains {character} at byte {at}, which must be percent-encoded")
     }
 
-    fn leads_to(found: &str) -> String {
-        format!("it leads to {found}, not to http://h:81")
-    }
-
     #[test]
     fn base_addresses_are_read_or_refused_with_a_reason() {
         for (text, expect) in [
@@ -272,41 +234,6 @@ mod tests {
             Err(UrlError::TooLong(long.len())),
             "longest URL"
         );
-    }
-
-    #[test]
-    fn links_are_followed_within_the_origin_only() {
-        let base = BaseUrl::parse("http://h:81/chat").expect("a base");
-        for (link, expect) in [
-            (
-                "http://h:81/chat/v2/x?Page=1&t=%20",
-                "http://h:81/chat + /v2/x?Page=1&t=%20",
-            ),
-            ("http://H:81/chat/v2/x", "http://h:81/chat + /v2/x"),
-            ("http://h:81/chat/v2/x#part", "http://h:81/chat + /v2/x"),
-            ("http://h:81/chatter/x", "http://h:81 + /chatter/x"),
-            ("http://h:81/v2/x", "http://h:81 + /v2/x"),
-            ("http://h:81/chat/../v2", "http://h:81 + /v2"),
-            ("http://h:81/chat?x", "http://h:81 + /chat?x"),
-            ("http://h:82/chat/x", &leads_to("http://h:82")),
-            ("https://h:81/chat/x", &leads_to("https://h:81")),
-            ("http://h/chat/x", &leads_to("http://h")),
-            ("http://h.evil:81/chat", &leads_to("http://h.evil:81")),
-            ("http://h:81@evil/chat", CREDENTIALS),
-            ("//h:81/chat/x", NO_SCHEME),
-            ("/chat/x", NO_SCHEME),
-            ("http:\\\\h:81\\chat", &character("U+005C", 5)),
-            ("ht\ntp://h:81/chat", &character("U+000A", 2)),
-            ("file:///chat", "its scheme is file, neither http nor https"),
-        ] {
-            let found = match base.locate(link) {
-                Ok((base, target)) => format!("{base} + {target}"),
-                Err(e) => e.to_string(),
-            };
-            assert_eq!(found, expect, "{link:?}");
-        }
-        assert_eq!(base.origin().same_origin("http://h:81/other"), Ok(true));
-        assert_eq!(base.origin().same_origin("http://h/other"), Ok(false));
     }
 
     #[test]
