@@ -544,14 +544,4 @@ mod tests {
             assert_eq!(qr(text), [wrong]);
         }
     }
-
-    proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
-        #[test]
-        fn no_text_makes_it_panic(text in "[ -~\u{e9}]{0,40}(\\.[A-Za-z0-9_=-]{0,20}){0,4}") {
-            // Blank text is an error of usage.
-            found(&format!("x{text}"));
-            found_as(Kind::Qr, &format!("app://account?token={text}"), Some(KEY));
-        }
-    }
 }

@@ -233,22 +233,3 @@ fn what_is_missing_in_the_whole() {
         "{printed}"
     );
 }
-
-proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
-    #[test]
-    fn no_bytes_make_it_panic(
-        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
-        file in 0_usize..6,
-        at in 0_usize..2_000,
-        put in "[a-z:{}\\[\\]\\-\"$ \n/]{0,6}",
-    ) {
-        let mut broken = files();
-        let text = &mut broken[file].1;
-        let at = at % text.len();
-        text.replace_range(at..at, &put);
-        let _ = load(&broken);
-        let files = [("flow/rules/x.yaml".to_owned(), bytes)];
-        let _ = Rulebook::from_files(predicates(), files);
-    }
-}
