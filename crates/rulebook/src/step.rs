@@ -267,6 +267,33 @@ fn contended<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::
     Ok(steps)
 }
 
+/// The keys of a step that has this verb.
+macro_rules! keys_of {
+    ($step:expr, $verb:ident) => {
+        if let Verb::$verb(keys) = $step {
+            Some(&**keys)
+        } else {
+            None
+        }
+    };
+}
+
+/// A key that only these verbs have.
+macro_rules! key_of {
+    (&mut $step:expr, $key:ident of $($verb:ident)+) => {
+        match &mut $step {
+            $(Verb::$verb(keys) => Some(&mut keys.$key),)+
+            _ => None,
+        }
+    };
+    (&$step:expr, $key:ident of $($verb:ident)+) => {
+        match &$step {
+            $(Verb::$verb(keys) => Some(&keys.$key),)+
+            _ => None,
+        }
+    };
+}
+
 impl Step {
     /// The step as a part of the setup: its failure violates no rule.
     #[must_use]
@@ -278,11 +305,7 @@ impl Step {
     }
 
     pub fn call(&self) -> Option<&Call> {
-        if let Verb::Call(call) = &self.verb {
-            Some(call)
-        } else {
-            None
-        }
+        keys_of!(&self.verb, Call)
     }
 
     /// The operation that it calls, as written.
@@ -296,47 +319,27 @@ impl Step {
     }
 
     fn get(&self) -> Option<&Get> {
-        if let Verb::Get(get) = &self.verb {
-            Some(get)
-        } else {
-            None
-        }
+        keys_of!(&self.verb, Get)
     }
 
     /// The hook that it calls.
     pub fn hook(&self) -> Option<&str> {
-        if let Verb::Hook(hook) = &self.verb {
-            Some(&hook.hook)
-        } else {
-            None
-        }
+        keys_of!(&self.verb, Hook).map(|hook| &*hook.hook)
     }
 
     /// How long it waits, as written.
     pub fn wait(&self) -> Option<&str> {
-        if let Verb::Wait(wait) = &self.verb {
-            Some(&wait.wait)
-        } else {
-            None
-        }
+        keys_of!(&self.verb, Wait).map(|wait| &*wait.wait)
     }
 
     /// The group that it runs.
     pub fn group(&self) -> Option<&Use> {
-        if let Verb::Use(group) = &self.verb {
-            Some(group)
-        } else {
-            None
-        }
+        keys_of!(&self.verb, Use)
     }
 
     /// The requests that it sends at the same time.
     pub fn race(&self) -> Option<&Concurrently> {
-        if let Verb::Concurrently(race) = &self.verb {
-            Some(race)
-        } else {
-            None
-        }
+        keys_of!(&self.verb, Concurrently)
     }
 
     /// Whether it builds a token.
@@ -346,17 +349,7 @@ impl Step {
 
     /// Parameters of the call, hook or group.
     pub fn with(&self) -> Option<&Map<String, Value>> {
-        match &self.verb {
-            Verb::Call(call) => Some(&call.with),
-            Verb::Hook(hook) => Some(&hook.with),
-            Verb::Use(group) => Some(&group.with),
-            Verb::Get(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Concurrently(_) => None,
-        }
+        key_of!(&self.verb, with of Call Hook Use)
     }
 
     /// The values of its parameters.
@@ -366,41 +359,17 @@ impl Step {
 
     /// As `with`, for changes.
     pub fn with_mut(&mut self) -> Option<&mut Map<String, Value>> {
-        match &mut self.verb {
-            Verb::Call(call) => Some(&mut call.with),
-            Verb::Hook(hook) => Some(&mut hook.with),
-            Verb::Use(group) => Some(&mut group.with),
-            Verb::Get(_)
-            | Verb::Listen(_)
-            | Verb::Await(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Concurrently(_) => None,
-        }
+        key_of!(&mut self.verb, with of Call Hook Use)
     }
 
     /// The name of its result.
     pub fn capture(&self) -> Option<&String> {
-        match &self.verb {
-            Verb::Call(call) => call.capture.as_ref(),
-            Verb::Get(get) => get.capture.as_ref(),
-            Verb::Hook(hook) => hook.capture.as_ref(),
-            Verb::Await(wait) => wait.capture.as_ref(),
-            Verb::Token(token) => token.capture.as_ref(),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
-        }
+        key_of!(&self.verb, capture of Call Get Hook Await Token)?.as_ref()
     }
 
     /// As `capture`, for changes.
     pub fn capture_mut(&mut self) -> Option<&mut Option<String>> {
-        match &mut self.verb {
-            Verb::Call(call) => Some(&mut call.capture),
-            Verb::Get(get) => Some(&mut get.capture),
-            Verb::Hook(hook) => Some(&mut hook.capture),
-            Verb::Await(wait) => Some(&mut wait.capture),
-            Verb::Token(token) => Some(&mut token.capture),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
-        }
+        key_of!(&mut self.verb, capture of Call Get Hook Await Token)
     }
 
     /// The names that later steps use: of its result, its address, or the prefix of a group's results.
@@ -419,42 +388,17 @@ impl Step {
 
     /// Its statements about the result.
     pub fn expect(&self) -> &[Expect] {
-        self.stated().0
+        key_of!(&self.verb, expect of Call Get Hook Await).map_or(&[], Vec::as_slice)
     }
 
     /// As `expect`, for changes.
     pub fn expect_mut(&mut self) -> Option<&mut Vec<Expect>> {
-        match &mut self.verb {
-            Verb::Call(call) => Some(&mut call.expect),
-            Verb::Get(get) => Some(&mut get.expect),
-            Verb::Hook(hook) => Some(&mut hook.expect),
-            Verb::Await(wait) => Some(&mut wait.expect),
-            Verb::Listen(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => None,
-        }
+        key_of!(&mut self.verb, expect of Call Get Hook Await)
     }
 
     /// Rules that it exercises without a statement.
     pub fn shows(&self) -> &[String] {
-        self.stated().1
-    }
-
-    /// Its statements, and the rules that it exercises without one.
-    fn stated(&self) -> (&[Expect], &[String]) {
-        match &self.verb {
-            Verb::Call(call) => (&call.expect, &call.shows),
-            Verb::Get(get) => (&get.expect, &get.shows),
-            Verb::Hook(hook) => (&hook.expect, &hook.shows),
-            Verb::Await(wait) => (&wait.expect, &wait.shows),
-            Verb::Listen(_)
-            | Verb::Token(_)
-            | Verb::Wait(_)
-            | Verb::Use(_)
-            | Verb::Concurrently(_) => (&[], &[]),
-        }
+        key_of!(&self.verb, shows of Call Get Hook Await).map_or(&[], Vec::as_slice)
     }
 
     /// The rule that a rejection violates, if it names one.
