@@ -149,12 +149,7 @@ impl<'a> Checker<'a> {
             // The lines before the cut are judged.
             Err(error)
                 if error.kind() == std::io::ErrorKind::UnexpectedEof && !start.is_empty() => {}
-            Err(source) => {
-                return Err(CheckError::Unreadable {
-                    name: name.to_owned(),
-                    source,
-                });
-            }
+            Err(error) => return Err(CheckError::unreadable(name)(error)),
         }
         self.outcome.filled += usize::from(!start.is_empty());
         let by_line = lines::has_lines_by_name(name) && self.kind.has_lines();
@@ -181,10 +176,7 @@ impl<'a> Checker<'a> {
         }
         if let Source::File(file) = source {
             let mut file: &File = file;
-            file.rewind().map_err(|source| CheckError::Unreadable {
-                name: name.to_owned(),
-                source,
-            })?;
+            file.rewind().map_err(CheckError::unreadable(name))?;
             start.clear();
         }
         Ok(start)
@@ -265,11 +257,8 @@ impl<'a> Checker<'a> {
         lines: &impl LineJudge,
         aside: Option<&mut SetAside>,
     ) -> Result<Documents, CheckError> {
-        let unreadable = |source| CheckError::Unreadable {
-            name: name.to_owned(),
-            source,
-        };
-        let by_line = lines::has_lines(name, &mut start, source.reader()).map_err(unreadable)?;
+        let unreadable = CheckError::unreadable(name);
+        let by_line = lines::has_lines(name, &mut start, source.reader()).map_err(&unreadable)?;
         if !by_line {
             let bytes = whole(name, start, source.reader())?;
             if let (Kind::Representation(kind), Some(count)) = (&self.kind, list_length(&bytes)) {
@@ -352,10 +341,7 @@ impl<'a> Checker<'a> {
 
     fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgment, CheckError> {
         let judged =
-            har::judge_file(&self.one(name), source).map_err(|source| CheckError::Unreadable {
-                name: name.to_owned(),
-                source,
-            })?;
+            har::judge_file(&self.one(name), source).map_err(CheckError::unreadable(name))?;
         self.outcome.documents += judged.exchanges;
         self.outcome.foreign += judged.foreign;
         self.outcome.unrecorded += judged.unrecorded;
@@ -492,10 +478,7 @@ fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8
     source
         .take((WHOLE_BYTES_MAX + 1).saturating_sub(start.len() as u64))
         .read_to_end(&mut start)
-        .map_err(|source| CheckError::Unreadable {
-            name: name.to_owned(),
-            source,
-        })?;
+        .map_err(CheckError::unreadable(name))?;
     if start.len() as u64 > WHOLE_BYTES_MAX {
         return Err(CheckError::TooLarge {
             name: name.to_owned(),

@@ -69,6 +69,14 @@ pub enum CheckError {
 const PAGE: &str = "the page Archives (docs/src/archives.md)";
 
 impl CheckError {
+    /// The error for a failure to read the file of that name.
+    pub(super) fn unreadable(name: &str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Unreadable {
+            name: name.to_owned(),
+            source,
+        }
+    }
+
     /// True for an invalid file, false for an error of the system.
     pub fn is_usage(&self) -> bool {
         use std::io::ErrorKind;

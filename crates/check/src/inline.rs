@@ -79,12 +79,7 @@ impl<'a> Inline<'a> {
             return Vec::new();
         };
         self.judged += 1;
-        let one = DocumentJudge {
-            rulebook: self.rulebook,
-            schemas: &self.schemas,
-            surroundings: self.surroundings,
-            name: self.name,
-        };
+        let one = self.one();
         let observed = Observed {
             number: self.passed,
             request: passed.request,
@@ -107,15 +102,19 @@ impl<'a> Inline<'a> {
         findings
     }
 
-    /// Judges the history; returns findings that need a history.
-    fn close(&mut self) -> Vec<Finding> {
-        let one = DocumentJudge {
+    fn one(&self) -> DocumentJudge<'_> {
+        DocumentJudge {
             rulebook: self.rulebook,
             schemas: &self.schemas,
             surroundings: self.surroundings,
             name: self.name,
-        };
-        let judgment = self.history.close(&one);
+        }
+    }
+
+    /// Judges the history; returns findings that need a history.
+    fn close(&mut self) -> Vec<Finding> {
+        let mut history = std::mem::take(&mut self.history);
+        let judgment = history.close(&self.one());
         let reported = std::mem::take(&mut self.reported);
         let new = judgment
             .findings

@@ -223,10 +223,9 @@ impl DocumentJudge<'_> {
 
 /// Size of an exchange's bodies; trees count as their text.
 fn bytes_of(exchange: &Exchange) -> usize {
-    let answered = match &exchange.outcome {
-        Outcome::Answered { response, .. } => response.body.len(),
-        Outcome::Fault { .. } => 0,
-    };
+    let answered = exchange
+        .response()
+        .map_or(0, |response| response.body.len());
     exchange.request.body.len() + answered
 }
 

@@ -4,7 +4,7 @@
 //! a documented one may be a mistake.
 
 use super::stream::{behind_the_vendor, canonical, vendor_end};
-use conformant_rulebook::Rulebook;
+use conformant_rulebook::{Rulebook, distance};
 use std::collections::BTreeMap;
 
 /// Maximum number of types that are distinguished; events of further ones are counted together.
@@ -99,22 +99,6 @@ fn similar(rulebook: &Rulebook, name: &str) -> Option<String> {
         Some((vendor, rest)) => format!("{vendor}{rest}"),
         None => found.clone(),
     })
-}
-
-/// Number of characters that are inserted, removed or replaced between two words.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

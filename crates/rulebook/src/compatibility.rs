@@ -4,10 +4,11 @@
 //! - Forward: the older version accepts every document that the newer one accepts.
 //! - Transitive: against every earlier version, not only the last one.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// A compatibility level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Compatibility {
     Backward,
     BackwardTransitive,
@@ -49,31 +50,16 @@ impl Compatibility {
 
     /// Whether the newer version has to accept what older ones accept.
     pub fn is_backward(self) -> bool {
-        match self {
-            Self::Backward | Self::BackwardTransitive | Self::Full | Self::FullTransitive => true,
-            Self::Forward | Self::ForwardTransitive | Self::None => false,
-        }
+        !matches!(self, Self::Forward | Self::ForwardTransitive | Self::None)
     }
 
     /// Whether older versions have to accept what the newer one accepts.
     pub fn is_forward(self) -> bool {
-        match self {
-            Self::Forward | Self::ForwardTransitive | Self::Full | Self::FullTransitive => true,
-            Self::Backward | Self::BackwardTransitive | Self::None => false,
-        }
+        !matches!(self, Self::Backward | Self::BackwardTransitive | Self::None)
     }
 
     /// Whether every earlier version counts.
     pub fn is_transitive(self) -> bool {
-        match self {
-            Self::BackwardTransitive | Self::ForwardTransitive | Self::FullTransitive => true,
-            Self::Backward | Self::Forward | Self::Full | Self::None => false,
-        }
-    }
-}
-
-impl Serialize for Compatibility {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
+        self.word().ends_with("_TRANSITIVE")
     }
 }

@@ -154,10 +154,7 @@ impl Draft {
         let help = fault
             .unknown
             .and_then(|(word, known)| suggest(&word, known.iter().copied()));
-        self.problems.push(match help {
-            Some(help) => problem.help(help),
-            None => problem,
-        });
+        self.problems.push(problem.maybe_help(help));
     }
 
     /// The resolved `x-source` of a part of a file. If it is `needed`, its absence is a problem.
@@ -264,10 +261,7 @@ impl Draft {
         known: impl IntoIterator<Item = &'a str>,
     ) {
         let problem = file.problem_at(span, format!("there is no {what} `{word}`"));
-        self.problems.push(match suggest(word, known) {
-            Some(help) => problem.help(help),
-            None => problem,
-        });
+        self.problems.push(problem.maybe_help(suggest(word, known)));
     }
 }
 

@@ -46,7 +46,7 @@ pub use model::{
     Rule, Rulebook, Service, event_version, is_one_event, items_at,
 };
 pub use names::{KindPointers, OperationParts, References};
-pub use problems::{Problem, Problems};
+pub use problems::{Problem, Problems, distance};
 pub use requests::advice_rule_id;
 pub use resolved::{Constraints, Place, Resolved, type_of, types};
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};

@@ -286,32 +286,18 @@ impl AsRef<str> for Rule {
 impl Rule {
     /// Its predicate with parameters, if it has one.
     pub fn check(&self) -> Option<&Check> {
-        match &self.origin {
-            Origin::Written(check) => Some(check),
-            Origin::Property { .. }
-            | Origin::NoOtherFields { .. }
-            | Origin::Operation { .. }
-            | Origin::Parameter { .. }
-            | Origin::Credentials { .. }
-            | Origin::ListKey { .. }
-            | Origin::ListWalk { .. }
-            | Origin::Either => None,
-        }
+        let Origin::Written(check) = &self.origin else {
+            return None;
+        };
+        Some(check)
     }
 
     /// The pointer to the property that it is about, with `*` for array items.
     pub fn pointer(&self) -> Option<&str> {
-        match &self.origin {
-            Origin::Property { pointer, .. } => Some(pointer),
-            Origin::NoOtherFields { .. }
-            | Origin::Operation { .. }
-            | Origin::Parameter { .. }
-            | Origin::Credentials { .. }
-            | Origin::ListKey { .. }
-            | Origin::ListWalk { .. }
-            | Origin::Written(_)
-            | Origin::Either => None,
-        }
+        let Origin::Property { pointer, .. } = &self.origin else {
+            return None;
+        };
+        Some(pointer)
     }
 
     /// The resource type of the representation that it judges, if any.

@@ -392,10 +392,7 @@ impl Resolver<'_> {
                 format!("`{pointer}` does not resolve in {kind}: there is no `{segment}`");
             let problem = self.file.problem(&at, message);
             let help = suggest(&segment, others.iter().copied());
-            self.draft.refuse(match help {
-                Some(help) => problem.help(help),
-                None => problem,
-            });
+            self.draft.refuse(problem.maybe_help(help));
         }
     }
 }

@@ -43,6 +43,13 @@ impl Problem {
         }
     }
 
+    /// The problem with this advice, if there is any.
+    #[must_use]
+    pub(super) fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+
     /// A problem with a file as a whole, such as one that cannot be read.
     pub fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self::new(file, &Arc::from(""), Span::default(), message)
@@ -178,7 +185,7 @@ pub(super) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// Edit distance: insertions, deletions, replacements.
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().enumerate() {

@@ -40,10 +40,7 @@ pub(super) fn only(draft: &mut Draft, file: &File, keys: &[&str]) {
     for Member { key, key_span, .. } in file.node.members() {
         if !keys.contains(&&**key) {
             let problem = file.problem_at(*key_span, format!("unknown key `{key}`"));
-            draft.refuse(match suggest(key, keys.iter().copied()) {
-                Some(help) => problem.help(help),
-                None => problem,
-            });
+            draft.refuse(problem.maybe_help(suggest(key, keys.iter().copied())));
         }
     }
 }

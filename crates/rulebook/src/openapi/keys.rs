@@ -1,5 +1,7 @@
 //! The keys of an `openapi.yaml`, read to reject others. Values and their places come from the tree.
 
+#![expect(dead_code, reason = "read to reject unknown keys")]
+
 use crate::draft::RuleExtension;
 use crate::rules::Comparison;
 use serde::Deserialize;
@@ -9,10 +11,6 @@ use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(
-    dead_code,
-    reason = "read to reject unknown keys; values come from the tree"
-)]
 pub(super) struct Document {
     openapi: String,
     info: Info,
@@ -28,7 +26,6 @@ pub(super) struct Document {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Info {
     title: String,
     version: String,
@@ -40,7 +37,6 @@ struct Info {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Requests {
     description: Option<String>,
     #[serde(rename = "x-source")]
@@ -51,10 +47,6 @@ struct Requests {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(
-    dead_code,
-    reason = "read to reject unknown keys; values come from the tree"
-)]
 struct Advised {
     parameters: Vec<String>,
     pattern: String,
@@ -65,7 +57,6 @@ struct Advised {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Server {
     url: String,
     description: Option<String>,
@@ -74,7 +65,6 @@ struct Server {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Components {
     #[serde(default)]
     security_schemes: BTreeMap<String, SecurityScheme>,
@@ -84,7 +74,6 @@ struct Components {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct SecurityScheme {
     r#type: String,
     scheme: Option<String>,
@@ -99,7 +88,6 @@ struct SecurityScheme {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 pub(super) struct PathItem {
     summary: Option<String>,
     description: Option<String>,
@@ -115,10 +103,6 @@ pub(super) struct PathItem {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[expect(
-    dead_code,
-    reason = "read to reject unknown keys; values come from the tree"
-)]
 pub(super) struct OperationObject {
     operation_id: String,
     summary: Option<String>,
@@ -141,7 +125,6 @@ pub(super) struct OperationObject {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct RequestBody {
     required: Option<bool>,
     description: Option<String>,
@@ -150,7 +133,6 @@ struct RequestBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Response {
     description: String,
     #[serde(default)]
@@ -160,7 +142,6 @@ struct Response {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to reject unknown keys")]
 struct MediaType {
     schema: IgnoredAny,
     encoding: Option<IgnoredAny>,
@@ -170,10 +151,6 @@ struct MediaType {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(
-    dead_code,
-    reason = "read to reject unknown keys; values come from the tree"
-)]
 pub(super) struct ParameterObject {
     pub(super) name: String,
     pub(super) r#in: String,

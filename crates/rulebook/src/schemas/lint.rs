@@ -44,10 +44,7 @@ pub(super) fn lint(
     let mut check = |key: &str, fault: Option<String>, help: &dyn Fn() -> Option<String>| {
         if let Some(fault) = fault {
             let problem = file.problem(&format!("{pointer}/{key}"), fault);
-            draft.refuse(match help() {
-                Some(help) => problem.help(help),
-                None => problem,
-            });
+            draft.refuse(problem.maybe_help(help()));
         }
     };
     if let Some(reference) = node.get("$ref") {

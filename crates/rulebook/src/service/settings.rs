@@ -107,10 +107,7 @@ fn unknown_key<'a>(
     known: impl IntoIterator<Item = &'a str>,
 ) {
     let problem = file.problem_at(member.key_span, format!("unknown key `{}`", member.key));
-    draft.refuse(match suggest(&member.key, known) {
-        Some(help) => problem.help(help),
-        None => problem,
-    });
+    draft.refuse(problem.maybe_help(suggest(&member.key, known)));
 }
 
 fn configured_value(
