@@ -180,10 +180,7 @@ fn outcome(exchange: &Exchange) -> String {
 }
 
 fn body(exchange: &Exchange) -> &[u8] {
-    match &exchange.outcome {
-        Outcome::Answered { response, .. } => &response.body,
-        Outcome::Fault { .. } => &[],
-    }
+    exchange.response().map_or(&[], |response| &response.body)
 }
 
 fn excerpt(value: &str) -> String {

@@ -258,7 +258,7 @@ fn payload(evidence: &Evidence, finding: &Finding) -> Option<ShownPayload> {
         let result = statements().next().map(|s| &s.result);
         result.and_then(|result| hook_at(evidence, finding.step, result))
     });
-    let hook = event.and_then(|event| hook_of(evidence.events.get(event)?));
+    let hook = event.and_then(|event| evidence.hook(event));
     let of_statement = hook.map_or(PayloadOrigin::Callback, |hook| {
         PayloadOrigin::Hook(hook.name.clone())
     });
@@ -311,7 +311,7 @@ fn view_of(delivery: &Delivery) -> Value {
 /// all of them, such as a missing one: none of the others is to blame.
 fn collected<'e>(evidence: &'e Evidence, finding: &Finding) -> Option<(&'e str, (String, usize))> {
     let place = finding.pointer.strip_prefix("/events")?;
-    let hooks = evidence.events.iter().filter_map(hook_of);
+    let hooks = evidence.events.iter().filter_map(Event::hook);
     let mut lists = hooks
         .filter(|call| call.step == finding.step)
         .filter_map(|call| call.result.as_ref().ok()?.get("events")?.as_array());
@@ -338,26 +338,20 @@ const OF_HARNESS: [&str; 6] = [
     "reset",
 ];
 
-fn hook_of(event: &Event) -> Option<&HookCall> {
-    match event {
-        Event::Hook(call) => Some(call),
-        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    }
-}
-
-/// Whether the harness does not call the hook for itself.
 fn is_action(call: &HookCall) -> bool {
     !OF_HARNESS.contains(&call.name.as_str())
 }
 
 /// The event of the hook of a step that returned this result, or else the first hook of the step.
 fn hook_at(evidence: &Evidence, step: usize, result: &Value) -> Option<usize> {
-    let hooks = evidence.events.iter().enumerate();
-    let hooks = hooks.filter_map(|(index, event)| Some((index, hook_of(event)?)));
-    let mut hooks = hooks.filter(|(_, call)| call.step == step && is_action(call));
+    let mut hooks = evidence
+        .hooks()
+        .filter(|(_, call)| call.step == step && is_action(call));
     let has_result = |call: &HookCall| call.result.as_ref().is_ok_and(|own| **own == *result);
-    let first = hooks.clone().next()?;
-    let found = hooks.find(|(_, call)| has_result(call));
+    let first = hooks.next()?;
+    let found = std::iter::once(first)
+        .chain(hooks)
+        .find(|(_, call)| has_result(call));
     Some(found.unwrap_or(first).0)
 }
 
@@ -373,7 +367,7 @@ fn is_missing(expect: &Expect, result: &Value) -> bool {
 /// The call of this hook, or else the last action of a person or device before the end of a step. Hooks for the harness
 /// itself do not count.
 fn action_before(evidence: &Evidence, step: usize, hook: Option<&HookCall>) -> Option<String> {
-    let hooks = evidence.events.iter().filter_map(hook_of);
+    let hooks = evidence.events.iter().filter_map(Event::hook);
     let actions: Vec<_> = hooks
         .filter(|call| call.step <= step && is_action(call))
         .collect();

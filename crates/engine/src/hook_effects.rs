@@ -7,7 +7,7 @@ use super::provision::{shows_key, whole_list};
 use super::session::Session;
 use super::stop::SET_UP_FAILED;
 use conformant_base::clock::Timestamp;
-use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall, Outcome};
+use conformant_judge::evidence::{Event, Evidence, Exchange, HookCall};
 use conformant_record::Finding;
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::scenario::Credentials;
@@ -325,10 +325,9 @@ fn causes(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<Strin
     };
     let since = evidence.events.iter().rev().take_while(|e| !is_write(e));
     let mut names: BTreeSet<&str> = since
-        .filter_map(|event| match event {
-            Event::Hook(call) if call.step < step => Some(call.name.as_str()),
-            Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-        })
+        .filter_map(Event::hook)
+        .filter(|call| call.step < step)
+        .map(|call| call.name.as_str())
         .filter(|name| {
             let hook = rulebook.index.hook(name);
             hook.is_some_and(|hook| !hook.effects.is_empty())
@@ -348,11 +347,7 @@ fn causes(rulebook: &Rulebook, evidence: &Evidence, step: usize) -> Option<Strin
 
 /// The hooks that succeeded, with the indexes of their events.
 fn calls(evidence: &Evidence) -> impl Iterator<Item = (usize, &HookCall)> {
-    let events = evidence.events.iter().enumerate();
-    events.filter_map(|(index, event)| match event {
-        Event::Hook(call) if call.result.is_ok() => Some((index, call)),
-        Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    })
+    evidence.hooks().filter(|(_, call)| call.result.is_ok())
 }
 
 fn result_of<'e>(call: &'e HookCall, member: &str) -> Option<&'e str> {
@@ -374,7 +369,7 @@ fn results(call: &HookCall) -> impl Iterator<Item = &str> {
 
 /// Whether a request was accepted that names the resource, or whose response contains it.
 fn accepts(exchange: &Exchange, key: &str) -> bool {
-    let Outcome::Answered { response, .. } = &exchange.outcome else {
+    let Some(response) = exchange.response() else {
         return false;
     };
     let is_accepted = (200..300).contains(&response.status);
@@ -386,7 +381,7 @@ fn accepts(exchange: &Exchange, key: &str) -> bool {
 mod tests {
     use super::*;
     use conformant_base::http::{Request, Response};
-    use conformant_judge::evidence::{Body, Expectation, Poll, Span};
+    use conformant_judge::evidence::{Body, Expectation, Outcome, Poll, Span};
     use conformant_judge::load::shared;
     use conformant_rulebook::scenario::Credentials;
     use serde_json::json;

@@ -2,7 +2,7 @@
 //! violate the statement of a step.
 
 use super::change::Change;
-use super::evidence::{Event, Evidence, Statement};
+use super::evidence::{Evidence, Statement};
 use super::mutation::Mutation;
 use super::sites::{Site, Sites};
 use conformant_base::json;
@@ -149,10 +149,7 @@ fn document<'e>(evidence: &'e Evidence, site: &Site) -> Option<&'e Value> {
     match site {
         Site::Payload { payload, .. } => evidence.payloads.get(*payload).map(|p| &*p.value),
         Site::Result { statement, .. } => evidence.statements.get(*statement).map(|s| &*s.result),
-        Site::Hook { event, .. } => match evidence.events.get(*event)? {
-            Event::Hook(call) => call.result.as_ref().ok().map(|result| &**result),
-            Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-        },
+        Site::Hook { event, .. } => evidence.hook(*event)?.result.as_deref().ok(),
         Site::Delivery { .. } => None,
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
             let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;

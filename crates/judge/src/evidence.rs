@@ -433,31 +433,34 @@ impl Evidence {
 
 impl Exchange {
     pub fn document(&self) -> Option<&Arc<Value>> {
-        match &self.outcome {
-            Outcome::Answered {
-                body: Body::Document { value, .. },
-                ..
-            } => Some(value),
-            Outcome::Answered { .. } | Outcome::Fault { .. } => None,
-        }
+        self.parsed().map(|(value, _)| value)
     }
 
     /// Irregularities of the response's text.
     pub fn notes(&self) -> &[Note] {
+        self.parsed().map_or(&[], |(_, notes)| notes)
+    }
+
+    fn parsed(&self) -> Option<(&Arc<Value>, &[Note])> {
         match &self.outcome {
             Outcome::Answered {
-                body: Body::Document { notes, .. },
+                body: Body::Document { value, notes },
                 ..
-            } => notes,
-            Outcome::Answered { .. } | Outcome::Fault { .. } => &[],
+            } => Some((value, notes)),
+            Outcome::Answered { .. } | Outcome::Fault { .. } => None,
+        }
+    }
+
+    /// The response, if one came.
+    pub fn response(&self) -> Option<&Response> {
+        match &self.outcome {
+            Outcome::Answered { response, .. } => Some(response),
+            Outcome::Fault { .. } => None,
         }
     }
 
     pub fn status(&self) -> Option<u16> {
-        match &self.outcome {
-            Outcome::Answered { response, .. } => Some(response.status),
-            Outcome::Fault { .. } => None,
-        }
+        self.response().map(|response| response.status)
     }
 
     /// Whether the service answered that it failed (5xx).

@@ -87,23 +87,15 @@ fn observe_aspect(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
             .exchange
             .status()
             .map(|s| format!("{operation}: status {s}")),
-        Aspect::MediaType => match &seen.exchange.outcome {
-            super::evidence::Outcome::Answered { response, .. } => Some(format!(
-                "{operation}: {}",
-                response
-                    .headers
-                    .media_type()
-                    .unwrap_or_else(|| "no media type".to_owned())
-            )),
-            super::evidence::Outcome::Fault { .. } => None,
-        },
-        Aspect::Oddities => match &seen.exchange.outcome {
-            super::evidence::Outcome::Answered { response, .. } => {
-                let odd = response.oddities.join("; ");
-                (!odd.is_empty()).then(|| format!("{operation}: {odd}"))
-            }
-            super::evidence::Outcome::Fault { .. } => None,
-        },
+        Aspect::MediaType => {
+            let media_type = seen.exchange.response()?.headers.media_type();
+            let media_type = media_type.unwrap_or_else(|| "no media type".to_owned());
+            Some(format!("{operation}: {media_type}"))
+        }
+        Aspect::Oddities => {
+            let odd = seen.exchange.response()?.oddities.join("; ");
+            (!odd.is_empty()).then(|| format!("{operation}: {odd}"))
+        }
         Aspect::Shape(pointer) => Some(match at(pointer) {
             Some(value) => format!("{operation}: {}", shape(value, 0)),
             None => format!("{operation}: nothing"),

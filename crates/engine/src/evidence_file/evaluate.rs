@@ -9,7 +9,7 @@ use crate::summary::summarize;
 use crate::{Planned, body};
 use conformant_base::redact::{REDACTED, is_secret_header};
 use conformant_judge::Judgment;
-use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Outcome};
+use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Exchange, Outcome};
 use conformant_record::{REFERENCE, RunRecord};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -165,15 +165,15 @@ impl EvidenceRecord {
     /// Whether a message of the target was redacted.
     fn is_withheld(&self) -> bool {
         let holds = |text: &str| text.contains(REDACTED);
-        let answers = self.evidence.exchanges.iter();
-        let answers = answers.filter_map(|exchange| match &exchange.outcome {
-            Outcome::Answered { response, .. } => Some(response),
-            Outcome::Fault { .. } => None,
-        });
+        let mut answers = self
+            .evidence
+            .exchanges
+            .iter()
+            .filter_map(Exchange::response);
         let mut payloads = self.evidence.payloads.iter();
         let has_redacted_value =
             |(name, value): (&str, &str)| !is_secret_header(name) && holds(value);
-        answers.into_iter().any(|response| {
+        answers.any(|response| {
             response.headers.iter().any(has_redacted_value)
                 || memchr::memmem::find(&response.body, REDACTED.as_bytes()).is_some()
         }) || payloads.any(|payload| holds(&payload.value.to_string()))
