@@ -47,32 +47,22 @@ fn answered(status: u16) -> Outcome {
 }
 
 fn outcome_of(fault: &Fault) -> Outcome {
-    match fault.cause {
+    let is_silent = matches!(
+        fault.cause,
         Cause::ConnectTimeout
-        | Cause::WriteTimeout { .. }
-        | Cause::FirstByteTimeout
-        | Cause::HeadersTimeout
-        | Cause::BodyTimeout { .. } => Outcome::Silent,
-        // A received status counts, even if the body is broken.
-        Cause::Framing | Cause::BodyOverLimit(_) | Cause::Truncated => {
-            fault.status.map_or(Outcome::Unreachable, answered)
-        }
-        Cause::Unsendable
-        | Cause::Unresolved
-        | Cause::Refused
-        | Cause::Unreachable
-        | Cause::Tls
-        | Cause::Reset
-        | Cause::EmptyResponse
-        | Cause::NotHttp
-        | Cause::MalformedHead
-        | Cause::HeadOverLimit
-        | Cause::InterimOverLimit
-        | Cause::Interrupted
-        | Cause::Unsent
-        | Cause::Redirect
-        | Cause::EvidenceOverLimit(_)
-        | Cause::NotRecorded
-        | Cause::Unknown(_) => Outcome::Unreachable,
+            | Cause::WriteTimeout { .. }
+            | Cause::FirstByteTimeout
+            | Cause::HeadersTimeout
+            | Cause::BodyTimeout { .. }
+    );
+    // A received status counts, even if the body is broken.
+    let is_broken = matches!(
+        fault.cause,
+        Cause::Framing | Cause::BodyOverLimit(_) | Cause::Truncated
+    );
+    match fault.status {
+        _ if is_silent => Outcome::Silent,
+        Some(status) if is_broken => answered(status),
+        Some(_) | None => Outcome::Unreachable,
     }
 }

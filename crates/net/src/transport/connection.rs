@@ -13,7 +13,6 @@ use super::tls;
 use conformant_base::clock;
 use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::http::Cause;
-use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -232,27 +231,17 @@ impl Wire {
 }
 
 /// Why no more bytes come.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Ending {
     /// The target closed its side properly.
+    #[error("the connection was closed")]
     Closed,
-    /// The connection broke.
+    #[error("the connection broke ({0})")]
     Broken(io::Error),
-    /// The deadline passed.
+    #[error("the deadline passed")]
     Late,
-    /// The run was interrupted.
+    #[error("the run was interrupted")]
     Interrupted,
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => f.write_str("the connection was closed"),
-            Self::Broken(e) => write!(f, "the connection broke ({e})"),
-            Self::Late => f.write_str("the deadline passed"),
-            Self::Interrupted => f.write_str("the run was interrupted"),
-        }
-    }
 }
 
 /// One exchange on a connection.

@@ -130,6 +130,16 @@ fn outcome(result: &Result<Answer, Fault>) -> String {
     }
 }
 
+/// The outcome of a request of a client.
+fn answer_to(client: &Client, base: &BaseUrl, request: &Request) -> String {
+    outcome(&client.exchange(base, request, AMPLE))
+}
+
+/// The outcome of a GET for one script.
+fn acted(acts: Vec<Act>) -> String {
+    outcome(&run_acts(acts, &get(), AMPLE))
+}
+
 /// Runs one script against one request.
 fn run_acts(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, Fault> {
     let (base, thread) = target(vec![acts]);
@@ -337,15 +347,15 @@ fn connections_are_kept_and_dead_ones_replaced() {
     let (base, thread) = target(vec![[once(), once()].concat()]);
     let client = client();
     for _ in 0..2 {
-        assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+        assert_eq!(answer_to(&client, &base, &get()), "200 ok");
     }
     assert_eq!(thread.join().expect("no panic"), 1);
 
     // The target closes after its response: the next exchange uses another connection, silently.
     let (base, thread) = target(vec![once(), once()]);
-    assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "200 ok");
+    assert_eq!(answer_to(&client, &base, &post(1)), "200 ok");
     wait_until_spoilt(&client, &base);
-    assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "200 ok");
+    assert_eq!(answer_to(&client, &base, &post(1)), "200 ok");
     assert_eq!(thread.join().expect("no panic"), 2);
 }
 
@@ -365,7 +375,7 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
     let answers = vec![Act::Request, send(OK)];
     let (base, thread) = target(vec![dies(), answers.clone()]);
     let client = client();
-    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+    assert_eq!(answer_to(&client, &base, &get()), "200 ok");
     let again = client
         .exchange(&base, &get(), AMPLE)
         .expect("sent once more");
@@ -375,32 +385,26 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
     // A request that must not be sent twice never uses a possibly dead connection: its outcome does not
     // depend on when the target closes.
     let (base, thread) = target(vec![dies(), [answers.clone(), answers].concat()]);
-    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+    assert_eq!(answer_to(&client, &base, &get()), "200 ok");
     assert_eq!(
-        outcome(&client.exchange(&base, &post(1), AMPLE)),
+        answer_to(&client, &base, &post(1)),
         "200 ok",
         "a fresh connection"
     );
     assert_eq!(
-        outcome(&client.exchange(&base, &get(), AMPLE)),
+        answer_to(&client, &base, &get()),
         "200 ok",
         "which is then kept"
     );
     assert_eq!(thread.join().expect("no panic"), 2);
 
     let (base, thread) = target(vec![vec![Act::Request]]);
-    assert_eq!(
-        outcome(&client.exchange(&base, &post(1), AMPLE)),
-        "empty-response"
-    );
+    assert_eq!(answer_to(&client, &base, &post(1)), "empty-response");
     assert_eq!(thread.join().expect("no panic"), 1);
 
     // A fresh connection that dies is a response to the first try: no retry.
     let (base, thread) = target(vec![vec![Act::Request]]);
-    assert_eq!(
-        outcome(&client.exchange(&base, &get(), AMPLE)),
-        "empty-response"
-    );
+    assert_eq!(answer_to(&client, &base, &get()), "empty-response");
     assert_eq!(thread.join().expect("no panic"), 1);
 }
 
@@ -444,10 +448,10 @@ fn a_forged_second_answer_is_never_matched_to_a_later_request() {
             vec![Act::Request, send(OK)],
         ]);
         let client = client();
-        let first = outcome(&client.exchange(&base, &get(), AMPLE));
+        let first = answer_to(&client, &base, &get());
         assert!(first.starts_with("200 ok"), "{first}");
         wait_until_spoilt(&client, &base);
-        assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+        assert_eq!(answer_to(&client, &base, &get()), "200 ok");
         assert_eq!(thread.join().expect("no panic"), 2);
     }
 }
@@ -576,13 +580,10 @@ fn heads_are_capped() {
     let flood = |bytes: &[u8]| Act::Flood(bytes.to_vec(), 1 << 20);
     for endless in [&b"Set-Cookie: a=b; Domain=com\r\n"[..], b"endless header "] {
         let acts = vec![Act::Request, send("HTTP/1.1 200 OK\r\n"), flood(endless)];
-        assert_eq!(outcome(&run_acts(acts, &get(), AMPLE)), "head-over-limit");
+        assert_eq!(acted(acts), "head-over-limit");
     }
     let acts = vec![Act::Request, flood(b"HTTP/1.1 103 Early Hints\r\n\r\n")];
-    assert_eq!(
-        outcome(&run_acts(acts, &get(), AMPLE)),
-        "interim-over-limit"
-    );
+    assert_eq!(acted(acts), "interim-over-limit");
     check(&[(
         &format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16)),
         "200 ok",
@@ -745,7 +746,7 @@ fn chunks_must_be_certain() {
         ),
     ] {
         let acts = vec![Act::Request, send(head), send("\r\n"), endless];
-        assert_eq!(outcome(&run_acts(acts, &get(), AMPLE)), expect);
+        assert_eq!(acted(acts), expect);
     }
 }
 
@@ -794,16 +795,13 @@ fn bodies_are_capped_whatever_they_claim() {
 #[test]
 fn a_reset_after_the_whole_body_does_not_matter_and_one_within_does() {
     let acts = |answer: &str| vec![Act::Glance, send(answer)];
-    assert_eq!(outcome(&run_acts(acts(OK), &get(), AMPLE)), "200 ok");
+    assert_eq!(acted(acts(OK)), "200 ok");
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
     let fault = run_acts(acts(half), &get(), AMPLE).expect_err("cut");
     assert_eq!(fault.cause, Cause::Truncated);
     assert_eq!(fault.partial, b"half");
     let endless = "HTTP/1.1 200 OK\r\n\r\nhalf";
-    assert_eq!(
-        outcome(&run_acts(acts(endless), &get(), AMPLE)),
-        "truncated"
-    );
+    assert_eq!(acted(acts(endless)), "truncated");
 }
 
 // URLs, redirects, what is sent.

@@ -12,7 +12,6 @@ use conformant_base::http::{Cause, Headers, Response};
 use conformant_base::size::Size;
 use conformant_base::text;
 use std::borrow::Cow;
-use std::fmt;
 use std::mem::MaybeUninit;
 
 /// Beginning of a response.
@@ -43,53 +42,35 @@ pub struct Answer {
 }
 
 /// An oddity of a judgeable response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
     /// Both `Content-Length` and `Transfer-Encoding`; read as chunked.
+    #[error("both Content-Length and Transfer-Encoding; read as chunked")]
     LengthAndChunked,
     /// A body, sent or announced, although the status forbids one.
+    #[error("status {status} with a body")]
     BodyNotAllowed { status: u16 },
     /// Bytes after a response to HEAD, which never has a body.
+    #[error("a body in a response to HEAD")]
     BodyAfterHead,
     /// 101: an unrequested protocol switch.
+    #[error("unrequested status 101")]
     SwitchedProtocols,
     /// An unrequested second response; discarded.
+    #[error("a second response followed and was discarded")]
     SecondAnswer,
     /// A response before the whole request was received.
+    #[error("responded after {sent} of {total} bytes of the request")]
     Early { sent: usize, total: usize },
     /// A kept connection was dead, and the request was sent again.
+    #[error("sent again, because the kept connection was dead")]
     Resent,
 }
 
 impl Note {
     /// True if the target wrote it; false if it depends on timing.
     pub const fn is_written_by_target(&self) -> bool {
-        match self {
-            Self::LengthAndChunked
-            | Self::BodyNotAllowed { .. }
-            | Self::BodyAfterHead
-            | Self::SwitchedProtocols
-            | Self::SecondAnswer => true,
-            Self::Early { .. } | Self::Resent => false,
-        }
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LengthAndChunked => {
-                f.write_str("both Content-Length and Transfer-Encoding; read as chunked")
-            }
-            Self::BodyNotAllowed { status } => write!(f, "status {status} with a body"),
-            Self::BodyAfterHead => f.write_str("a body in a response to HEAD"),
-            Self::SwitchedProtocols => f.write_str("unrequested status 101"),
-            Self::SecondAnswer => f.write_str("a second response followed and was discarded"),
-            Self::Early { sent, total } => {
-                write!(f, "responded after {sent} of {total} bytes of the request")
-            }
-            Self::Resent => f.write_str("sent again, because the kept connection was dead"),
-        }
+        !matches!(self, Self::Early { .. } | Self::Resent)
     }
 }
 
