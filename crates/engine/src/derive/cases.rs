@@ -169,8 +169,7 @@ impl<'a> Cases<'a> {
 
     /// A walk over a list with the path parameters in `with`.
     pub(super) fn walk(list: &Operation, with: &Map<String, Value>) -> Step {
-        let walk = true;
-        calling(list, Self::path_of(list, with), Call { walk, ..either() })
+        calling(list, Self::path_of(list, with), walking(either()))
     }
 
     /// The read of the same path with the path parameters in `with`, if there is one.
@@ -418,6 +417,11 @@ pub(super) fn either() -> Call {
         demand: Demand::Either,
         ..Call::default()
     }
+}
+
+/// A call that reads all pages of a list.
+pub(super) fn walking(call: Call) -> Call {
+    Call { walk: true, ..call }
 }
 
 pub(super) fn only(name: &str, value: impl Into<Value>) -> Map<String, Value> {

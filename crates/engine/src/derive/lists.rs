@@ -1,7 +1,7 @@
 //! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
 use super::cases::{
-    Cases, accepted, calling, captured, either, needs_nothing, only, rename_all, unique,
+    Cases, accepted, calling, captured, either, needs_nothing, only, rename_all, unique, walking,
 };
 use super::credentials::follow;
 use super::repeated_reads::{a_while, settled};
@@ -20,10 +20,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     let Some(size) = cases.page_size() else {
         return;
     };
-    let walk = Call {
-        walk: true,
-        ..accepted(&cases.own_rule())
-    };
+    let walk = walking(accepted(&cases.own_rule()));
     let two = only(&size, 2);
     cases.add("walk", "a walk over small pages", walk.clone(), &two);
     if cases.operation.paging.has_meta() {
@@ -59,11 +56,7 @@ fn page_urls(cases: &mut Cases<'_>, size: &str) {
     steps.extend(links.into_iter().flatten());
     // What addresses lead to is compared where the list begins as it did.
     steps.push(cases.call(either(), &only(size, 1)));
-    let walk = Call {
-        walk: true,
-        ..either()
-    };
-    steps.push(cases.call(walk, &only(size, 3)));
+    steps.push(cases.call(walking(either()), &only(size, 3)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
 }
 

@@ -40,14 +40,16 @@ fn sends() -> Vec<Vec<Step>> {
             with["tags"] = json!({"campaign": "${unique.campaign}", "wave": "2"});
             vec![
                 Step::from(Hook {
+                    hook: "send_bulk_message".to_owned(),
+                    with: members(with),
                     capture: Some("sent".to_owned()),
-                    ..hook("send_bulk_message", with)
+                    ..Hook::default()
                 }),
                 wait("3s"),
-                Step::from(hook(
+                hook(
                     "collect_events",
                     json!({"operation_id": "${sent.operation_id}"}),
-                )),
+                ),
             ]
         })
         .collect()
@@ -80,26 +82,26 @@ fn registrations(service: &Service, posted: &str) -> Vec<Vec<Step>> {
                     judge: Some(posted.to_owned()),
                     ..Listen::default()
                 }),
-                Step::from(hook(
+                hook(
                     "set_callback",
                     json!({"kind": "registration", "url": "${posted.url}"}),
-                )),
+                ),
                 Step::from(Token {
                     token,
                     capture: Some("code".to_owned()),
                 }),
-                Step::from(hook(
+                hook(
                     "announce_registration",
                     json!({"custom_user_id": "${unique.custom}", "qr": "${code.qr}", "token": "${code.token}"}),
-                )),
-                Step::from(hook(
+                ),
+                hook(
                     "scan_registration",
                     json!({
                         "qr": "${code.qr}",
                         "cellphone": "${target.people.cellphone}",
                         "country_code": "${target.people.country_code}",
                     }),
-                )),
+                ),
                 Step::from(call(
                     "poll-registration-status",
                     json!({"FORMAT": format, "custom_user_id": "${unique.custom}"}),
@@ -127,12 +129,12 @@ fn error(service: &Service, refused: String) -> Option<Vec<Step>> {
     Some(happy.setup.iter().cloned().chain([rejected]).collect())
 }
 
-fn hook(name: &str, with: Value) -> Hook {
-    Hook {
+fn hook(name: &str, with: Value) -> Step {
+    Step::from(Hook {
         hook: name.to_owned(),
         with: members(with),
         ..Hook::default()
-    }
+    })
 }
 
 fn call(name: &str, with: Value) -> Call {

@@ -4,7 +4,9 @@
 //! - Requests of a race may be accepted or refused. Steps after it read the state, which the rules judge.
 //! - What must exist for a race is created before it, one request after the other.
 
-use super::cases::{Cases, calling, either, only, rename, rename_all, roots, slug, unique};
+use super::cases::{
+    Cases, calling, either, only, rename, rename_all, roots, slug, unique, walking,
+};
 use super::repeated_reads::{settled, walk};
 use super::sequence::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
@@ -116,8 +118,7 @@ fn one_name_in_several_scopes(cases: &mut Cases<'_>) {
             .value_of(&parameter.name)
             .map(|name| (shared, name.clone())),
     );
-    let walk = true;
-    steps.push(calling(list, with, Call { walk, ..either() }));
+    steps.push(calling(list, with, walking(either())));
     cases.after_setup(
         "race-scopes",
         &format!("one {} in several scopes at the same time", parameter.name),

@@ -6,7 +6,7 @@
 //!   that identify nothing.
 
 use super::boundary::{OF_SIDS, is_sid, reads_a_sid};
-use super::cases::{Cases, calling, either, only, refused, rename, rename_all, unique};
+use super::cases::{Cases, calling, either, only, refused, rename, rename_all, unique, walking};
 use super::credentials::{follow, has_url};
 use super::repeated_reads::wait;
 use super::second_tenant::{SecondTenant, expand};
@@ -366,11 +366,7 @@ impl<'a> RandomSequence<'a> {
                 self.steps.extend(more.map(without_expectation));
                 self.is_changed = true;
             }
-            let walk = Call {
-                walk: true,
-                ..either()
-            };
-            let call = cases.call(walk, &only(&page_size, 1 + draw.below(2)));
+            let call = cases.call(walking(either()), &only(&page_size, 1 + draw.below(2)));
             self.steps.push(call);
             return;
         }
