@@ -80,22 +80,15 @@ impl CheckError {
     /// True for an invalid file, false for an error of the system.
     pub fn is_usage(&self) -> bool {
         use std::io::ErrorKind;
-        match self {
-            Self::Unreadable { source, .. } => matches!(
-                source.kind(),
-                ErrorKind::InvalidData
-                    | ErrorKind::InvalidInput
-                    | ErrorKind::UnexpectedEof
-                    | ErrorKind::FileTooLarge
-            ),
-            Self::NotSetAside(_) => false,
-            Self::TooLarge { .. }
-            | Self::Format { .. }
-            | Self::Document { .. }
-            | Self::Empty { .. }
-            | Self::Malformed { .. }
-            | Self::Several { .. }
-            | Self::Binary { .. } => true,
-        }
+        let Self::Unreadable { source, .. } = self else {
+            return !matches!(self, Self::NotSetAside(_));
+        };
+        matches!(
+            source.kind(),
+            ErrorKind::InvalidData
+                | ErrorKind::InvalidInput
+                | ErrorKind::UnexpectedEof
+                | ErrorKind::FileTooLarge
+        )
     }
 }

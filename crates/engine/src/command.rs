@@ -57,16 +57,10 @@ pub enum CommandError {
 impl CommandError {
     /// Its exit code, if it has one.
     pub(super) fn code(&self) -> Option<i32> {
-        match self {
-            Self::Ended { status, .. } => status.code(),
-            Self::Empty
-            | Self::Start(..)
-            | Self::TooLong(_)
-            | Self::Late(..)
-            | Self::Open(..)
-            | Self::Interrupted(_)
-            | Self::Read(..) => None,
-        }
+        let Self::Ended { status, .. } = self else {
+            return None;
+        };
+        status.code()
     }
 }
 

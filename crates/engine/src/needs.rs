@@ -111,21 +111,16 @@ impl<'a> Elsewhere<'a> {
 
 /// Whether a rule judges only what an address in a response leads to.
 fn follows_links(rulebook: &Rulebook, rule: &Rule) -> bool {
-    let is_of_page = match &rule.origin {
-        Origin::Parameter {
-            operation,
-            parameter,
-        } => rulebook
+    let is_of_page = if let Origin::Parameter {
+        operation,
+        parameter,
+    } = &rule.origin
+    {
+        rulebook
             .operation(&rule.service, operation)
-            .is_some_and(|operation| operation.paging.positions.contains(parameter)),
-        Origin::Property { .. }
-        | Origin::NoOtherFields { .. }
-        | Origin::Operation { .. }
-        | Origin::Credentials { .. }
-        | Origin::ListKey { .. }
-        | Origin::ListWalk { .. }
-        | Origin::Written(_)
-        | Origin::Either => false,
+            .is_some_and(|operation| operation.paging.positions.contains(parameter))
+    } else {
+        false
     };
     is_of_page || predicate_of(rule).is_some_and(Predicate::follows_links)
 }

@@ -259,13 +259,9 @@ impl<'a> Scope<'a> {
             };
             filled.push_str(&rest[..start]);
             let value = self.lookup(&rest[start + 2..start + end])?;
-            match &value {
-                Value::String(text) => filled.push_str(text),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::Array(_)
-                | Value::Object(_) => filled.push_str(&value.to_string()),
+            match value.as_str() {
+                Some(text) => filled.push_str(text),
+                None => filled.push_str(&value.to_string()),
             }
             rest = &rest[start + end + 1..];
         }

@@ -30,9 +30,10 @@ pub struct Shell {
 impl Shell {
     /// The options for a header field in a curl command; `None` if the field is written as it was sent.
     pub fn field(&self, name: &str, credentials: Credentials) -> Option<String> {
-        let user = |pair: &(String, String)| {
-            format!("-u {}", configured_word(&format!("{}:{}", pair.0, pair.1)))
+        let pair = |name: &str, password: &str| {
+            format!("-u {}", configured_word(&format!("{name}:{password}")))
         };
+        let user = |(name, password): &(String, String)| pair(name, password);
         let configured = self
             .headers
             .iter()
@@ -53,40 +54,26 @@ impl Shell {
                     (None, _) => None,
                 }
             }
-            Credentials::Unknown if authorizes => {
-                let (_, password) = self.basic.as_ref()?;
-                Some(user(&(UNKNOWN.to_owned(), password.clone())))
-            }
-            Credentials::Wrong if authorizes => {
-                let (name, _) = self.basic.as_ref()?;
-                Some(user(&(name.clone(), WRONG.to_owned())))
-            }
-            Credentials::MixedUser if authorizes => {
+            _ if !authorizes => None,
+            Credentials::Unknown => Some(pair(UNKNOWN, &self.basic.as_ref()?.1)),
+            Credentials::Wrong => Some(pair(&self.basic.as_ref()?.0, WRONG)),
+            Credentials::MixedUser => {
                 let ((sid, _), (_, password)) = (self.account.as_ref()?, self.basic.as_ref()?);
-                Some(user(&(sid.clone(), password.clone())))
+                Some(pair(sid, password))
             }
-            Credentials::MixedPassword if authorizes => {
+            Credentials::MixedPassword => {
                 let ((name, _), (_, token)) = (self.basic.as_ref()?, self.account.as_ref()?);
-                Some(user(&(name.clone(), token.clone())))
+                Some(pair(name, token))
             }
-            Credentials::PasswordSpace if authorizes => {
+            Credentials::PasswordSpace => {
                 let (name, password) = self.basic.as_ref()?;
-                Some(user(&(name.clone(), format!("{password} "))))
+                Some(pair(name, &format!("{password} ")))
             }
-            Credentials::PasswordEmpty if authorizes => {
-                let (name, _) = self.basic.as_ref()?;
-                Some(user(&(name.clone(), String::new())))
-            }
+            Credentials::PasswordEmpty => Some(pair(&self.basic.as_ref()?.0, "")),
             Credentials::None
-            | Credentials::Unknown
-            | Credentials::Wrong
             | Credentials::UserOtherCase
             | Credentials::PasswordOtherCase
             | Credentials::PasswordShort
-            | Credentials::PasswordSpace
-            | Credentials::PasswordEmpty
-            | Credentials::MixedUser
-            | Credentials::MixedPassword
             | Credentials::OtherUser
             | Credentials::OtherPassword
             | Credentials::Bearer => None,

@@ -302,20 +302,19 @@ impl Rule {
 
     /// The resource type of the representation that it judges, if any.
     pub fn kind(&self) -> Option<&str> {
-        match &self.origin {
-            Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => Some(kind),
-            Origin::Written(written) => written.kind(),
-            Origin::Operation { .. }
-            | Origin::Parameter { .. }
-            | Origin::Credentials { .. }
-            | Origin::ListKey { .. }
-            | Origin::ListWalk { .. }
-            | Origin::Either => None,
+        if let Origin::Property { kind, .. } | Origin::NoOtherFields { kind } = &self.origin {
+            return Some(kind);
         }
+        self.check()?.kind()
     }
 }
 
 impl Action {
+    /// Whether it may create a resource.
+    pub const fn may_make(self) -> bool {
+        matches!(self, Self::Makes | Self::FindsOrMakes)
+    }
+
     /// Whether it changes any resource.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Shows | Self::Lists)

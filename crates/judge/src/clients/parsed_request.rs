@@ -77,15 +77,7 @@ impl<'r> Body<'r> {
             return Self::None;
         }
         let offers = |media_type: &str| operation.bodies.iter().any(|b| b == media_type);
-        let document: Option<Value> = serde_json::from_slice(bytes).ok();
-        let object = document.and_then(|document| match document {
-            Value::Object(members) => Some(members),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => None,
-        });
+        let object: Option<Map<String, Value>> = serde_json::from_slice(bytes).ok();
         let declared = request.headers.media_type();
         let media_type = match declared.as_deref() {
             Some(media_type) => media_type,

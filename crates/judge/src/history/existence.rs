@@ -19,10 +19,8 @@ impl History<'_> {
             return None;
         }
         let brought = resource.writes.iter().map(|&write| &self.writes[write]);
-        let brought = brought.filter(|write| {
-            write.outcome == Outcome::Done
-                && matches!(write.does, Action::Makes | Action::FindsOrMakes)
-        });
+        let brought =
+            brought.filter(|write| write.outcome == Outcome::Done && write.does.may_make());
         // A response that shows a deleted resource is a finding of its own, and does not bring the resource back.
         let ended = resource
             .ended
@@ -87,26 +85,21 @@ impl History<'_> {
         if write.outcome == Outcome::Refused {
             return false;
         }
-        match write.does {
-            // It ended the resource or one of its parents; an unknown one may be any of the type.
-            Action::Ends => write.resource.map_or(write.kind == Some(kind), above),
-            // A creation of another type may end it, such as that of a member an invite.
-            Action::Makes | Action::FindsOrMakes
-                if write
-                    .kind
-                    .is_some_and(|made| self.creation_may_end(made, kind)) =>
-            {
-                true
-            }
-            // An unknown resource may have replaced it.
-            Action::FindsOrMakes if write.resource.is_none() => write.kind == Some(kind),
-            // The type of what a hook changed may be unknown.
-            Action::Makes
-            | Action::FindsOrMakes
-            | Action::Changes
-            | Action::Shows
-            | Action::Lists => write.kind.is_none(),
+        // It ended the resource or one of its parents; an unknown one may be any of the type.
+        if write.does == Action::Ends {
+            return write.resource.map_or(write.kind == Some(kind), above);
         }
+        // A creation of another type may end it, such as that of a member an invite.
+        let ends = |made: &str| self.creation_may_end(made, kind);
+        if write.does.may_make() && write.kind.is_some_and(ends) {
+            return true;
+        }
+        // An unknown resource may have replaced it.
+        if write.does == Action::FindsOrMakes && write.resource.is_none() {
+            return write.kind == Some(kind);
+        }
+        // The type of what a hook changed may be unknown.
+        write.kind.is_none()
     }
 
     /// Whether creating one resource type may end resources of another.
@@ -215,7 +208,7 @@ impl History<'_> {
     fn is_made_after(&self, ended: WriteId, resource: &Resource<'_>) -> bool {
         resource.writes.iter().any(|&id| {
             let write = &self.writes[id];
-            let makes = matches!(write.does, Action::Makes | Action::FindsOrMakes);
+            let makes = write.does.may_make();
             id > ended && makes && write.outcome == Outcome::Done
         })
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub type ResourceId = usize;
 
 /// One resource, in all its representations.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Resource<'a> {
     /// Its resource type; other representations have types of their own.
     pub kind: &'a str,
@@ -122,12 +122,7 @@ impl<'a> Resources<'a> {
         self.all.push(Resource {
             kind,
             key: key.to_owned(),
-            parents: Vec::new(),
-            is_ours: false,
-            observations: Vec::new(),
-            writes: Vec::new(),
-            made: None,
-            ended: None,
+            ..Resource::default()
         });
         id
     }

@@ -63,7 +63,7 @@ impl Predicate for Immutable {
             // If people may have deleted it unobserved, each creation may begin a new lifetime.
             let creations_before = |observation: &Observation<'_>| {
                 let made = history.writes.iter().filter(|write| {
-                    matches!(write.does, Action::Makes | Action::FindsOrMakes)
+                    write.does.may_make()
                         && write.resource == Some(id)
                         && write.moment.event <= observation.moment.event
                 });

@@ -547,7 +547,7 @@ impl GroupModel {
 
     /// The relation after a write; `None` if it does not change.
     fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
-        let creates = matches!(write.does, Action::Makes | Action::FindsOrMakes);
+        let creates = write.does.may_make();
         match (write.kind == Some(&self.member), before) {
             // A hook that joins again does not say which member.
             (true, Standing::Joined(Some(_))) if creates && write.resource.is_none() => None,

@@ -141,7 +141,7 @@ fn evaluate_lists(
         let between =
             other.moment.may_follow(&before.first) && !after.last.is_before(&other.moment);
         let named = other.resource.is_some() && other.does == Action::Makes;
-        let makes = matches!(other.does, Action::Makes | Action::FindsOrMakes);
+        let makes = other.does.may_make();
         let may_bring = (other.kind == write.kind && makes) || other.kind.is_none();
         between && may_bring && other.outcome != Outcome::Refused && !named
     });

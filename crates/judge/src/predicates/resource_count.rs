@@ -183,25 +183,16 @@ fn present(
             return None;
         }
         let is_here = history.resources.is_below(resource, scope);
-        match write.does {
-            Action::Makes | Action::FindsOrMakes if is_here => {
-                // What was found where it was may have been there from the beginning.
-                if write.does == Action::FindsOrMakes && !present.contains(&resource) {
-                    return None;
-                }
-                present.insert(resource);
-                last = Some(write.moment);
+        if is_here && write.does.may_make() {
+            // What was found where it was may have been there from the beginning.
+            if write.does == Action::FindsOrMakes && !present.contains(&resource) {
+                return None;
             }
-            Action::Ends if is_here => {
-                present.remove(&resource);
-                last = Some(write.moment);
-            }
-            Action::Makes
-            | Action::FindsOrMakes
-            | Action::Changes
-            | Action::Ends
-            | Action::Shows
-            | Action::Lists => {}
+            present.insert(resource);
+            last = Some(write.moment);
+        } else if is_here && write.does == Action::Ends {
+            present.remove(&resource);
+            last = Some(write.moment);
         }
     }
     // Authors may have read what they wrote themselves.

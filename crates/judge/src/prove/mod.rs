@@ -238,29 +238,21 @@ impl<'a> Prover<'a> {
         let Some(undo) = mutation.make(evidence) else {
             return Changes::default();
         };
-        let (broke, noticed) = match &rule.origin {
-            Origin::Property { .. } | Origin::NoOtherFields { .. } => {
-                let violations =
-                    validate_site(self.rulebook, self.schemas, evidence, &mutation.site);
-                let broke = violations.iter().any(|v| v.rule == rule.id);
-                // Violations of the unchanged document do not count.
-                let known = |id: &str| judgment.tallies.get(id).is_some_and(|t| t.findings() > 0);
-                (broke, violations.iter().any(|v| !known(&v.rule)))
-            }
-            Origin::Operation { .. }
-            | Origin::Parameter { .. }
-            | Origin::Credentials { .. }
-            | Origin::ListKey { .. }
-            | Origin::ListWalk { .. }
-            | Origin::Written(_)
-            | Origin::Either => {
-                let changed = judge_rule(rule, self.rulebook, self.schemas, evidence, cache);
-                let broke = changed
-                    .tallies
-                    .get(&rule.id)
-                    .is_some_and(|t| t.findings() > 0);
-                (broke, broke || has_more_findings(&changed, judgment))
-            }
+        let is_of_schema = matches!(
+            rule.origin,
+            Origin::Property { .. } | Origin::NoOtherFields { .. }
+        );
+        let (broke, noticed) = if is_of_schema {
+            let violations = validate_site(self.rulebook, self.schemas, evidence, &mutation.site);
+            let broke = violations.iter().any(|v| v.rule == rule.id);
+            // Violations of the unchanged document do not count.
+            let known = |id: &str| judgment.tallies.get(id).is_some_and(|t| t.findings() > 0);
+            (broke, violations.iter().any(|v| !known(&v.rule)))
+        } else {
+            let changed = judge_rule(rule, self.rulebook, self.schemas, evidence, cache);
+            let tally = changed.tallies.get(&rule.id);
+            let broke = tally.is_some_and(|t| t.findings() > 0);
+            (broke, broke || has_more_findings(&changed, judgment))
         };
         undo.restore(evidence);
         Changes {
