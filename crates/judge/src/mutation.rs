@@ -307,13 +307,7 @@ fn document_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Ar
         },
         Site::Delivery { .. } => None,
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
-            match &mut exchange_of(evidence, site)?.outcome {
-                Outcome::Answered {
-                    body: Body::Document { value, .. },
-                    ..
-                } => Some(value),
-                Outcome::Answered { .. } | Outcome::Fault { .. } => None,
-            }
+            parsed_of(evidence, site).map(|(value, _)| value)
         }
     }
 }
@@ -323,17 +317,25 @@ fn exchange_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Ex
     evidence.exchanges.get_mut(index)
 }
 
+/// The document of a response, and its irregularities.
+fn parsed_of<'e>(
+    evidence: &'e mut Evidence,
+    site: &Site,
+) -> Option<(&'e mut Arc<Value>, &'e mut Vec<Note>)> {
+    match &mut exchange_of(evidence, site)?.outcome {
+        Outcome::Answered {
+            body: Body::Document { value, notes },
+            ..
+        } => Some((value, notes)),
+        Outcome::Answered { .. } | Outcome::Fault { .. } => None,
+    }
+}
+
 fn notes_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Vec<Note>> {
     if let Site::Payload { payload, .. } = site {
         return evidence.payloads.get_mut(*payload).map(|p| &mut p.notes);
     }
-    match &mut exchange_of(evidence, site)?.outcome {
-        Outcome::Answered {
-            body: Body::Document { notes, .. },
-            ..
-        } => Some(notes),
-        Outcome::Answered { .. } | Outcome::Fault { .. } => None,
-    }
+    parsed_of(evidence, site).map(|(_, notes)| notes)
 }
 
 /// Sets a value; a missing member is added.

@@ -4,7 +4,7 @@
 //! Invariants that use them are predicates of the judge.
 
 use super::Place;
-use super::draft::{Draft, File};
+use super::draft::{Draft, File, members_of};
 use super::model::{Kind, Service};
 use super::problems::suggest;
 use super::service::ServiceIndex;
@@ -215,10 +215,7 @@ fn deserialize<T: serde::de::DeserializeOwned>(
 
 /// Annotations of the properties below a node.
 fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Annotations) {
-    let properties = node
-        .get("properties")
-        .map(Node::members)
-        .unwrap_or_default();
+    let properties = members_of(node, "properties");
     for property in properties {
         let at = json::join(at, &property.key);
         let node = &property.value;

@@ -3,7 +3,7 @@
 //! Only messages and references are read; webhooks and callbacks are documentation.
 
 use super::compatibility::Compatibility;
-use super::draft::{Draft, File, Files};
+use super::draft::{Draft, File, Files, members_of};
 use super::model::event_version;
 use super::schemas;
 use conformant_base::json;
@@ -42,11 +42,7 @@ pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     }
     references(draft, files, file, "", &file.node);
     let mut described = Described::default();
-    let channels = file
-        .node
-        .get("channels")
-        .map(Node::members)
-        .unwrap_or_default();
+    let channels = members_of(&file.node, "channels");
     let holders = channels
         .iter()
         .map(|channel| &channel.value)

@@ -8,7 +8,7 @@ use super::sources;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Fault;
-use conformant_yaml::{Content, Node, Span};
+use conformant_yaml::{Content, Member, Node, Span};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -48,6 +48,16 @@ impl File {
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         format!("{}:{line}", self.path)
     }
+}
+
+/// The members under a key of a mapping; none without it.
+pub(super) fn members_of<'n>(node: &'n Node, key: &str) -> &'n [Member] {
+    node.get(key).map(Node::members).unwrap_or_default()
+}
+
+/// The items under a key of a mapping; none without it.
+pub(super) fn items_of<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    node.get(key).map(Node::items).unwrap_or_default()
 }
 
 pub(super) type Files = BTreeMap<String, File>;

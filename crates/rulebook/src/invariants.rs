@@ -4,7 +4,7 @@
 //! one therefore needs a row for each invariant. The registry defines what an invariant means.
 
 use super::check::{Model, Parameters, PredicateRegistry};
-use super::draft::{Derived, Draft, File};
+use super::draft::{Derived, Draft, File, members_of};
 use super::model::{Kind, Origin, Service};
 use super::problems::Problem;
 use super::rule_files::{check_id, list};
@@ -149,7 +149,7 @@ fn parameters(subject: &str, withs: [Option<&Node>; 2]) -> Node {
     let mut span = Span::default();
     for node in withs.into_iter().flatten() {
         span = node.span;
-        for member in node.get("with").map(Node::members).unwrap_or_default() {
+        for member in members_of(node, "with") {
             members.retain(|known| known.key != member.key);
             members.push(member.clone());
         }

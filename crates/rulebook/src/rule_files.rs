@@ -4,7 +4,7 @@
 //! The registry defines predicates.
 
 use super::check::{Check, Parameters, PredicateRegistry};
-use super::draft::{Derived, Draft, File, Files};
+use super::draft::{Derived, Draft, File, Files, items_of, members_of};
 use super::model::{Kind, OpenPointEntry, Origin, Rule, Service, event_version};
 use super::names::Resolver;
 use super::open_points::OpenPoint;
@@ -23,7 +23,7 @@ pub(super) fn list<'a>(
     key: &str,
 ) -> impl Iterator<Item = (String, &'a Node)> {
     only(draft, file, &[key]);
-    let items = file.node.get(key).map(Node::items).unwrap_or_default();
+    let items = items_of(&file.node, key);
     let at = format!("/{key}");
     items
         .iter()
@@ -240,7 +240,7 @@ pub(super) fn check_rules(
     services: &BTreeMap<String, Service>,
     kinds: &BTreeMap<String, Kind>,
 ) {
-    let items = file.node.get("rules").map(Node::items).unwrap_or_default();
+    let items = items_of(&file.node, "rules");
     for (n, node) in items.iter().enumerate() {
         let Some(id) = node.get("id").and_then(Node::text) else {
             continue;
@@ -254,7 +254,7 @@ pub(super) fn check_rules(
             continue;
         };
         // The file may contain a former name of the predicate.
-        let check = node.get("check").map(Node::members).unwrap_or_default();
+        let check = members_of(node, "check");
         let name = check.first().map_or("", |member| &*member.key);
         Resolver {
             draft,

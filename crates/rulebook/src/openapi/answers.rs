@@ -3,7 +3,7 @@
 use super::document::Described;
 use super::operation::Reader;
 use crate::annotations::Annotations;
-use crate::draft::{Draft, RuleExtension};
+use crate::draft::{Draft, RuleExtension, members_of};
 use crate::model::{Kind, Origin};
 use crate::paging::{Paging, Written};
 use crate::schemas::{self, At, Bundler};
@@ -122,10 +122,7 @@ impl Reader<'_> {
             key => schema.get("properties").and_then(|p| p.get(key)),
         };
         let Some(list) = listed else {
-            let known = schema
-                .get("properties")
-                .map(Node::members)
-                .unwrap_or_default();
+            let known = members_of(schema, "properties");
             let span = self.file.node.place(&format!("{at}/x-list-key"));
             let known = known.iter().map(|m| &*m.key);
             draft.unknown(self.file, span, "property", key, known);

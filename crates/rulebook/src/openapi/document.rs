@@ -2,7 +2,7 @@
 
 use super::keys::{Document, PathItem};
 use super::operation::Reader;
-use crate::draft::{Draft, File, Files};
+use crate::draft::{Draft, File, Files, items_of};
 use crate::model::{Kind, Operation};
 use crate::schemas::{self, At};
 use conformant_base::json;
@@ -77,7 +77,7 @@ fn requests(draft: &mut Draft, file: &File, node: &Node, described: &mut Describ
         let source = draft.source(file, AT, node, true);
         described.bodies = source.map(|source| (says, source));
     }
-    let listed = node.get("advice").map(Node::items).unwrap_or_default();
+    let listed = items_of(node, "advice");
     for (n, node) in listed.iter().enumerate() {
         let at = format!("{AT}/advice/{n}");
         let says = draft.says(file, &at, node, "description");
@@ -85,7 +85,7 @@ fn requests(draft: &mut Draft, file: &File, node: &Node, described: &mut Describ
         if let Some(fault) = draft.pattern_fault(pattern) {
             draft.refuse(file.problem(&format!("{at}/pattern"), fault));
         }
-        let names = node.get("parameters").map(Node::items).unwrap_or_default();
+        let names = items_of(node, "parameters");
         let source = draft.source(file, &at, node, true);
         described.advice.extend(source.map(|source| {
             Advice {

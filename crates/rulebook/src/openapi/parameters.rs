@@ -2,7 +2,7 @@
 
 use super::keys::ParameterObject;
 use super::operation::Reader;
-use crate::draft::{Derived, Draft};
+use crate::draft::{Derived, Draft, items_of, members_of};
 use crate::model::{Echo, Origin, Parameter, ParameterLocation};
 use crate::rules::Comparison;
 use crate::schemas::{self, At};
@@ -18,7 +18,7 @@ impl Reader<'_> {
     pub(super) fn parameters(&self, draft: &mut Draft, operation: &str) -> Vec<Parameter> {
         let mut found = Vec::new();
         for (owner, at) in [(self.item, self.item_at), (self.node, self.at.as_str())] {
-            let listed = owner.get("parameters").map(Node::items).unwrap_or_default();
+            let listed = items_of(owner, "parameters");
             for (n, node) in listed.iter().enumerate() {
                 let at = format!("{at}/parameters/{n}");
                 found.extend(self.parameter(draft, operation, node, &at));
@@ -185,17 +185,11 @@ impl Reader<'_> {
             }
         }
         schemas::derive(draft, self.files, self.file, &at, node, At::default());
-        let required: Vec<&str> = node
-            .get("required")
-            .map(Node::items)
-            .unwrap_or_default()
+        let required: Vec<&str> = items_of(node, "required")
             .iter()
             .filter_map(Node::text)
             .collect();
-        let properties = node
-            .get("properties")
-            .map(Node::members)
-            .unwrap_or_default();
+        let properties = members_of(node, "properties");
         properties
             .iter()
             .filter_map(|m| {

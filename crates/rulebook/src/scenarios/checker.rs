@@ -6,7 +6,7 @@
 use super::paths::PathKinds;
 use super::section;
 use super::step::{StepChecker, is_case};
-use crate::draft::{Draft, File};
+use crate::draft::{Draft, File, items_of};
 use crate::model::{Kind, Operation, Parameter, ParameterLocation, Service};
 use crate::scenario::{Group, HappyPath, Scenario};
 use crate::spelling::interpolations;
@@ -231,12 +231,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn scenarios(&self, draft: &mut Draft) {
-        let items = self
-            .file
-            .node
-            .get("scenarios")
-            .map(Node::items)
-            .unwrap_or_default();
+        let items = items_of(&self.file.node, "scenarios");
         for (n, node) in items.iter().enumerate() {
             let id = node.get("id").and_then(Node::text).unwrap_or_default();
             let at = format!("/scenarios/{n}");

@@ -6,13 +6,13 @@ mod rules;
 mod step;
 
 use super::check::{Check, PredicateRegistry};
-use super::draft::{Draft, File, Files};
+use super::draft::{Draft, File, Files, items_of, members_of};
 use super::model::{Kind, Service};
 use super::rule_files::{check_id, only};
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
 use checker::Checker;
-use conformant_yaml::{Member, Node, Span};
+use conformant_yaml::{Member, Span};
 use paths::PathKinds;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ pub(super) fn check_names(
 }
 
 fn section<'a>(file: &'a File, key: &str) -> &'a [Member] {
-    file.node.get(key).map(Node::members).unwrap_or_default()
+    members_of(&file.node, key)
 }
 
 fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
@@ -114,11 +114,7 @@ fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<Stri
 }
 
 fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
-    let items = file
-        .node
-        .get("scenarios")
-        .map(Node::items)
-        .unwrap_or_default();
+    let items = items_of(&file.node, "scenarios");
     for (n, node) in items.iter().enumerate() {
         let at = format!("/scenarios/{n}");
         let Some(scenario) = draft.deserialize::<Scenario>(file, node) else {
@@ -177,7 +173,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
         let Some(file) = files.get(path) else {
             continue;
         };
-        let items = file.node.get("rules").map(Node::items).unwrap_or_default();
+        let items = items_of(&file.node, "rules");
         let span = items
             .iter()
             .find_map(|r| r.get("id").filter(|i| i.text() == Some(&id)))

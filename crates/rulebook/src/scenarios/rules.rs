@@ -4,7 +4,7 @@
 //! The rest of a scenario file is read elsewhere.
 
 use crate::check::{Parameters, PredicateRegistry};
-use crate::draft::{Derived, Draft, File};
+use crate::draft::{Derived, Draft, File, items_of};
 use crate::model::Origin;
 use crate::rule_files::check_id;
 use crate::rules::Definition;
@@ -47,7 +47,7 @@ fn in_steps<'a>(steps: Option<&'a Node>, at: &str, found: &mut Vec<(String, &'a 
         .enumerate()
     {
         let at = format!("{at}/{n}");
-        let statements = step.get("expect").map(Node::items).unwrap_or_default();
+        let statements = items_of(step, "expect");
         for (n, statement) in statements.iter().enumerate() {
             if statement.get("id").is_some() {
                 found.push((format!("{at}/expect/{n}"), statement));

@@ -6,7 +6,7 @@ use super::at::At;
 use super::keywords::{SCHEMA_LISTS, SCHEMA_MAPS, SINGLE_SCHEMA};
 use super::lint::lint;
 use super::references::{node_at, target};
-use crate::draft::{Derived, Draft, File, Files};
+use crate::draft::{Derived, Draft, File, Files, members_of};
 use crate::model::Origin;
 use conformant_base::json;
 use conformant_record::{Basis, Level};
@@ -81,10 +81,7 @@ fn derive_no_other_fields(draft: &mut Draft, file: &File, pointer: &str, node: &
         return;
     };
     // A schema without a source of its own has that of its first property with one, such as the list of a page.
-    let listed = node
-        .get("properties")
-        .map(Node::members)
-        .unwrap_or_default();
+    let listed = members_of(node, "properties");
     let Some(source) = std::iter::once(node)
         .chain(listed.iter().map(|m| &m.value))
         .find(|n| n.get("x-source").is_some())
