@@ -136,10 +136,7 @@ impl Rulebook {
         registry: &dyn PredicateRegistry,
         files: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> Result<Self, Problems> {
-        let sources: Sources = files
-            .into_iter()
-            .map(|(path, bytes)| (path, bytes.into()))
-            .collect();
+        let sources = in_memory(files);
         let digest = sources::digest(&sources, is_read);
         let mut rulebook = read(&sources, Problems::default(), Extent::Whole, registry)?;
         rulebook.edition = Edition::Digest(digest);
@@ -151,10 +148,7 @@ impl Rulebook {
         registry: &dyn PredicateRegistry,
         files: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> Result<Self, Problems> {
-        let sources: Sources = files
-            .into_iter()
-            .map(|(path, bytes)| (path, bytes.into()))
-            .collect();
+        let sources = in_memory(files);
         read(&sources, Problems::default(), Extent::Shapes, registry)
     }
 
@@ -194,6 +188,11 @@ impl Rulebook {
             Edition::Digest(digest) => digest,
         }
     }
+}
+
+fn in_memory(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Sources {
+    let files = files.into_iter();
+    files.map(|(path, bytes)| (path, bytes.into())).collect()
 }
 
 /// The text of another file in the rulebook folder, such as `documents.lock`.
@@ -238,10 +237,7 @@ pub fn parse_configuration<T: DeserializeOwned>(
     });
     match value {
         Some(value) if draft.problems.is_empty() => Ok((value, configured)),
-        Some(_) | None => {
-            draft.problems.sort();
-            Err(draft.problems)
-        }
+        Some(_) | None => Err(draft.problems.sorted()),
     }
 }
 
@@ -341,16 +337,14 @@ pub(super) fn read(
             && !files.contains_key(path)
     };
     if sources.keys().any(is_unreadable) {
-        draft.problems.sort();
-        return Err(draft.problems);
+        return Err(draft.problems.sorted());
     }
     let index = Arc::new(service::read(&mut draft, &files));
     draft.index = Arc::clone(&index);
     let is_known = |file: &File| !file.path.contains('/') || index.get(file.service()).is_some();
     // Without its `service.yaml`, every name in a folder would be unknown.
     if !files.values().all(is_known) {
-        draft.problems.sort();
-        return Err(draft.problems);
+        return Err(draft.problems.sorted());
     }
     let by_role = |wanted: Role| -> Vec<&File> {
         files
@@ -418,8 +412,7 @@ pub(super) fn read(
             .filter(|p| role(p).is_some_and(|r| r != Role::Other))
             .count();
     if !readable {
-        draft.problems.sort();
-        return Err(draft.problems);
+        return Err(draft.problems.sorted());
     }
     scenarios::fill_paths(&draft.index, &mut services, &kinds);
     if extent == Extent::Whole {
@@ -447,8 +440,7 @@ pub(super) fn read(
             index,
         })
     } else {
-        draft.problems.sort();
-        Err(draft.problems)
+        Err(draft.problems.sorted())
     }
 }
 

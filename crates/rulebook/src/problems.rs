@@ -128,13 +128,15 @@ impl Problems {
     }
 
     /// Sorts by file and place, and removes duplicates.
-    pub(super) fn sort(&mut self) {
+    #[must_use]
+    pub(super) fn sorted(mut self) -> Self {
         self.0.sort_by(|a, b| {
             (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
         });
         self.0.dedup_by(|a, b| {
             (&a.file, a.line, a.column, &a.message) == (&b.file, b.line, b.column, &b.message)
         });
+        self
     }
 }
 

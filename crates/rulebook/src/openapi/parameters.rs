@@ -165,23 +165,22 @@ impl Reader<'_> {
         };
         let mut at = at.to_owned();
         if let Some(reference) = node.get("$ref").and_then(Node::text) {
-            match schemas::target(self.files, &self.file.path, reference) {
+            let wrong = match schemas::target(self.files, &self.file.path, reference) {
                 Ok((path, pointer)) if path == self.file.path => {
                     let Some(target) = schemas::node_at(self.file, &pointer) else {
                         return Vec::new();
                     };
-                    node = target;
-                    at = pointer;
+                    (node, at) = (target, pointer);
+                    None
                 }
                 Ok(_) => {
-                    let message = "expected an inline body, or one of this file's components";
-                    draft.refuse(self.file.problem(&at, message));
-                    return Vec::new();
+                    Some("expected an inline body, or one of this file's components".to_owned())
                 }
-                Err(error) => {
-                    draft.refuse(self.file.problem(&at, error.to_string()));
-                    return Vec::new();
-                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(message) = wrong {
+                draft.refuse(self.file.problem(&at, message));
+                return Vec::new();
             }
         }
         schemas::derive(draft, self.files, self.file, &at, node, At::default());

@@ -47,8 +47,7 @@ impl ServiceIndex {
         if draft.problems.is_empty() {
             Ok(Arc::new(index))
         } else {
-            draft.problems.sort();
-            Err(draft.problems)
+            Err(draft.problems.sorted())
         }
     }
 
