@@ -6,6 +6,7 @@ use super::settings::Target;
 use super::stop::Stop;
 use conformant_base::http::{ReceivedPart, Request, multipart_parts};
 use conformant_base::json;
+use conformant_judge::clients::bracketed;
 use conformant_judge::{UNKNOWN, WRONG};
 use conformant_net::transport::{Multipart, encode};
 use conformant_rulebook::scenario::Credentials;
@@ -595,20 +596,6 @@ pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> 
         1 => values.pop(),
         _ => Some(Value::Array(values)),
     }
-}
-
-/// A hash in form notation: `details[key]=value`.
-fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
-    let mut members = Map::new();
-    for (field, value) in form {
-        let inner = field
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix('['));
-        if let Some(key) = inner.and_then(|rest| rest.strip_suffix(']')) {
-            members.insert(key.to_owned(), Value::from(value.as_str()));
-        }
-    }
-    (!members.is_empty()).then_some(Value::Object(members))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, Rule, Rulebook};
 use conformant_schema::Schemas;
 use parsed_request::ParsedRequest;
+pub use parsed_request::bracketed;
 use rulings::{RuleSubject, Ruling, rulings};
 
 /// Completeness of a recorded request.

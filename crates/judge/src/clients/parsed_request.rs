@@ -133,7 +133,7 @@ pub(super) fn texts(pairs: &[(String, String)], name: &str) -> Vec<Value> {
 }
 
 /// A hash as a form spells it: `details[key]=value`.
-pub(super) fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
+pub fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
     let mut members = Map::new();
     for (field, value) in form {
         let inner = field.strip_prefix(name).and_then(|r| r.strip_prefix('['));

@@ -61,27 +61,16 @@ impl<'a> RuleSubject<'a> {
     }
 }
 
-/// The verdict on a part of a request.
-enum PartVerdict {
-    /// Nothing to judge: optional and omitted.
-    Nothing,
-    Sound,
-    Mismatch(Fact),
+/// The verdict on a part of a request; `None` for an optional part that is left out.
+type PartVerdict = Option<Result<(), Fact>>;
+
+fn sound_unless(wrong: Option<Fact>) -> Result<(), Fact> {
+    wrong.map_or(Ok(()), Err)
 }
 
-impl PartVerdict {
-    fn from_fact(wrong: Option<Fact>) -> Self {
-        wrong.map_or(Self::Sound, Self::Mismatch)
-    }
-
-    fn ruling(self, of: RuleSubject<'_>) -> Option<Ruling<'_>> {
-        let wrong = match self {
-            Self::Nothing => return None,
-            Self::Sound => None,
-            Self::Mismatch(fact) => Some(fact),
-        };
-        Some(Ruling { of, wrong })
-    }
+fn ruling(of: RuleSubject<'_>, verdict: PartVerdict) -> Option<Ruling<'_>> {
+    let wrong = verdict?.err();
+    Some(Ruling { of, wrong })
 }
 
 /// The verdicts on all parts of a request, in the order of the operation's parameters.
@@ -105,9 +94,7 @@ pub(super) fn rulings<'a>(
             parsed,
             kept,
         };
-        let ruling = asked
-            .verdict(parameter)
-            .ruling(RuleSubject::parameter(parameter));
+        let ruling = ruling(RuleSubject::parameter(parameter), asked.verdict(parameter));
         let is_sound = ruling.as_ref().is_some_and(|r| r.wrong.is_none());
         all.extend(ruling);
         if is_sound {
@@ -116,7 +103,7 @@ pub(super) fn rulings<'a>(
     }
     if operation.secured {
         let verdict = credentials_verdict(&parsed.request.headers, kept);
-        all.extend(verdict.ruling(RuleSubject::Credentials));
+        all.extend(ruling(RuleSubject::Credentials, verdict));
     }
     all
 }
@@ -141,29 +128,29 @@ fn body_ruling<'a>(operation: &'a Operation, parsed: &ParsedRequest<'_>) -> Opti
 /// The form of credentials.
 fn credentials_verdict(headers: &Headers, kept: Completeness) -> PartVerdict {
     let wrong = |actual: &str| {
-        PartVerdict::Mismatch(Fact::new(
+        Some(Err(Fact::new(
             "credentials",
             "HTTP Basic credentials, a user name and a password",
             actual.to_owned(),
-        ))
+        )))
     };
     let Some(field) = headers.get("Authorization") else {
         return match kept {
             Completeness::Whole => wrong("no credentials"),
-            Completeness::Cleaned => PartVerdict::Nothing,
+            Completeness::Cleaned => None,
         };
     };
     let (scheme, rest) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));
     if !scheme.eq_ignore_ascii_case("basic") {
         let is_word = !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric());
         return match kept {
-            Completeness::Cleaned if !is_word || rest.is_empty() => PartVerdict::Nothing,
+            Completeness::Cleaned if !is_word || rest.is_empty() => None,
             Completeness::Cleaned | Completeness::Whole => wrong("credentials of another scheme"),
         };
     }
     if kept == Completeness::Cleaned {
         // A recorder may have replaced the credentials after the scheme.
-        return PartVerdict::Sound;
+        return Some(Ok(()));
     }
     let pair = STANDARD.decode(rest.trim()).ok();
     let Some(colon) = pair
@@ -176,7 +163,7 @@ fn credentials_verdict(headers: &Headers, kept: Completeness) -> PartVerdict {
     if colon == 0 || colon + 1 == length {
         return wrong("Basic credentials of which one half is empty");
     }
-    PartVerdict::Sound
+    Some(Ok(()))
 }
 
 /// One request during validation.
@@ -201,12 +188,12 @@ impl RequestValidator<'_> {
         let mut misfits = texts
             .iter()
             .flat_map(|text| self.schemas.misfits(&rule, &schema, text));
-        let verdict = PartVerdict::from_fact(misfits.next().map(|defect| {
+        let verdict = Some(sound_unless(misfits.next().map(|defect| {
             let expected = format!("what the document advises for {}", parameter.name);
             Fact::new("advice", expected, defect.actual)
-        }));
+        })));
         drop(misfits);
-        verdict.ruling(RuleSubject::advice(parameter))
+        ruling(RuleSubject::advice(parameter), verdict)
     }
 
     fn verdict(&self, parameter: &Parameter) -> PartVerdict {
@@ -221,7 +208,7 @@ impl RequestValidator<'_> {
             }
             ParameterLocation::Body => match &self.parsed.body {
                 Body::Parts(parts) if parts.iter().any(|p| p.name == *name) => {
-                    return PartVerdict::Sound;
+                    return Some(Ok(()));
                 }
                 Body::Form(form) => {
                     match is_hash(parameter).then(|| bracketed(form, name)).flatten() {
@@ -231,9 +218,7 @@ impl RequestValidator<'_> {
                 }
                 Body::Json(members) => {
                     return match members.get(name).filter(|v| !v.is_null()) {
-                        Some(value) => {
-                            PartVerdict::from_fact(self.schema_violation(parameter, value))
-                        }
+                        Some(value) => Some(sound_unless(self.schema_violation(parameter, value))),
                         None => self.missing_parameter(parameter),
                     };
                 }
@@ -243,7 +228,7 @@ impl RequestValidator<'_> {
         if values.is_empty() {
             return self.missing_parameter(parameter);
         }
-        PartVerdict::from_fact(self.validate_value(parameter, &values))
+        Some(sound_unless(self.validate_value(parameter, &values)))
     }
 
     /// The violation if the parameter is missing in its place.
@@ -252,31 +237,31 @@ impl RequestValidator<'_> {
         let (own, other) = match parameter.place {
             ParameterLocation::Query => (ParameterLocation::Query, ParameterLocation::Body),
             ParameterLocation::Body => (ParameterLocation::Body, ParameterLocation::Query),
-            ParameterLocation::Path | ParameterLocation::Header => return PartVerdict::Nothing,
+            ParameterLocation::Path | ParameterLocation::Header => return None,
         };
         let names = self.parsed.names(own);
         if let Some(misspelt) = names.iter().find(|n| self.is_misspelling(n, parameter)) {
-            return PartVerdict::Mismatch(Fact::new(
+            return Some(Err(Fact::new(
                 "misspelt",
                 format!("the parameter {name}"),
                 format!("{misspelt} in its place"),
-            ));
+            )));
         }
         if self.parsed.names(other).contains(&name) {
-            return PartVerdict::Mismatch(Fact::new(
+            return Some(Err(Fact::new(
                 "place",
                 format!("{name} in the {}", place_name(own)),
                 format!("it in the {}", place_name(other)),
-            ));
+            )));
         }
         if !parameter.required {
-            return PartVerdict::Nothing;
+            return None;
         }
-        PartVerdict::Mismatch(Fact::new(
+        Some(Err(Fact::new(
             "required-parameter",
             format!("the required {name}"),
             "nothing of that name",
-        ))
+        )))
     }
 
     /// Whether an undocumented name is another spelling of the parameter.
