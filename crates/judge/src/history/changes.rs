@@ -241,17 +241,13 @@ impl Interval<'_, '_> {
         let taken =
             |step: &&Transition| step.by == "time" || self.moved_by(std::slice::from_ref(&step.by));
         let taken: Vec<&Transition> = steps.iter().filter(taken).collect();
-        let mut reached: Vec<&str> = before.as_str().into_iter().collect();
-        let mut next = 0;
-        while let Some(state) = reached.get(next).copied() {
-            for step in &taken {
-                if step.from == state && !reached.contains(&step.to.as_str()) {
-                    reached.push(&step.to);
-                }
-            }
-            next += 1;
-        }
-        after.as_str().is_some_and(|after| reached.contains(&after))
+        let taken = || {
+            taken
+                .iter()
+                .map(|step| (step.from.as_str(), step.to.as_str()))
+        };
+        let ends = before.as_str().zip(after.as_str());
+        ends.is_some_and(|(before, after)| can_reach(before, after, taken))
     }
 }
 
@@ -278,6 +274,25 @@ fn says(value: &Value, text: &str) -> bool {
         Value::Object(members) => members.values().any(|member| says(member, text)),
         Value::Null | Value::Bool(_) => false,
     }
+}
+
+/// Whether these steps lead from one state to another; each state leads to itself.
+pub(crate) fn can_reach<'s, I: Iterator<Item = (&'s str, &'s str)>>(
+    from: &str,
+    to: &str,
+    steps: impl Fn() -> I,
+) -> bool {
+    let mut reached = vec![from];
+    let mut next = 0;
+    while let Some(state) = reached.get(next).copied() {
+        for (_, after) in steps().filter(|(before, _)| *before == state) {
+            if !reached.contains(&after) {
+                reached.push(after);
+            }
+        }
+        next += 1;
+    }
+    reached.contains(&to)
 }
 
 impl Change<'_> {

@@ -14,6 +14,7 @@ mod lists;
 mod observations;
 mod writes;
 
+pub(crate) use changes::can_reach;
 pub use changes::{Change, is_equivalent};
 pub use identity::{Resource, ResourceId, Resources};
 pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};

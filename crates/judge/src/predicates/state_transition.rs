@@ -8,7 +8,7 @@
 
 use super::prelude::*;
 use crate::evidence::Poll;
-use crate::history::{SETTLE, STEADY};
+use crate::history::{SETTLE, STEADY, can_reach};
 use conformant_base::clock::Timestamp;
 use conformant_rulebook::annotations::Transition;
 use jiff::SignedDuration;
@@ -39,6 +39,7 @@ impl Predicate for StateTransition {
     /// been taken, so any state that can be reached will do.
     fn evaluate(&self, verdicts: &mut Verdicts<'_>) {
         let context = verdicts.context;
+        let steps = || self.steps.iter().map(|(from, to)| (&**from, &**to));
         // The newest observations of each resource: several if they overlap.
         let mut last: BTreeMap<String, Vec<(&Representation<'_>, &str)>> = BTreeMap::new();
         for resource in context.of_kind(&self.kind) {
@@ -58,7 +59,7 @@ impl Predicate for StateTransition {
             }
             let earlier = std::mem::replace(newest, vec![(resource, state)]);
             let unreachable =
-                |(_, before): &&(&Representation<'_>, &str)| !self.can_reach(before, state);
+                |(_, before): &&(&Representation<'_>, &str)| !can_reach(before, state, steps);
             let broken = earlier.iter().find(unreachable);
             let Some((compared, before)) = broken.or(earlier.first()) else {
                 verdicts.record_vacuous(Vacuity::Alone);
@@ -105,25 +106,6 @@ impl Predicate for StateTransition {
             read(&read_at_once, "active").fails("/status"),
             rule.payload(kind, execution("active")).not_judged(),
         ]
-    }
-}
-
-impl StateTransition {
-    fn can_reach(&self, from: &str, to: &str) -> bool {
-        let mut reached = vec![from];
-        let mut next = 0;
-        while let Some(state) = reached.get(next).copied() {
-            if state == to {
-                return true;
-            }
-            for (before, after) in &self.steps {
-                if before == state && !reached.contains(&after.as_str()) {
-                    reached.push(after);
-                }
-            }
-            next += 1;
-        }
-        false
     }
 }
 
