@@ -12,14 +12,13 @@ use conformant_engine::split_url;
 use conformant_judge::Judgment;
 use conformant_judge::clients::{Completeness, validate_request};
 use conformant_judge::evidence::{
-    Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome, Poll, Span,
+    Event, Evidence, Exchange, FollowedLink, HookCall, Outcome, Span,
 };
 use conformant_judge::judge;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, Rulebook};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Maximum number of exchanges in a history.
 const HISTORY_EXCHANGES_MAX: usize = 2_000;
@@ -210,13 +209,8 @@ impl DocumentJudge<'_> {
             base: found.base,
             request,
             outcome,
-            expectation: Expectation::Either,
             span,
-            via: None,
-            poll: Poll::Once,
-            race: None,
-            shell: Arc::default(),
-            setup: false,
+            ..Exchange::default()
         }
     }
 }

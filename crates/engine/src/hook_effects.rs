@@ -381,9 +381,8 @@ fn accepts(exchange: &Exchange, key: &str) -> bool {
 mod tests {
     use super::*;
     use conformant_base::http::{Request, Response};
-    use conformant_judge::evidence::{Body, Expectation, Outcome, Poll, Span};
+    use conformant_judge::evidence::{Body, Outcome, Span};
     use conformant_judge::load::shared;
-    use conformant_rulebook::scenario::Credentials;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -396,8 +395,6 @@ mod tests {
             step: 1,
             service: "service".to_owned(),
             operation: "create-thing".to_owned(),
-            sent: BTreeMap::new(),
-            credentials: Credentials::Default,
             base: "http://127.0.0.1".to_owned(),
             request: Request::new("POST", "/Things"),
             outcome: Outcome::Answered {
@@ -407,13 +404,7 @@ mod tests {
                     notes: Vec::new(),
                 },
             },
-            expectation: Expectation::Either,
-            span: Span::UNKNOWN,
-            via: None,
-            poll: Poll::Once,
-            shell: Arc::default(),
-            setup: false,
-            race: None,
+            ..Exchange::default()
         });
     }
 

@@ -146,7 +146,7 @@ pub struct Delivery {
 }
 
 /// A request and its outcome.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Exchange {
     /// Step in the scenario, counted from 1.
     pub step: usize,
@@ -224,7 +224,7 @@ pub enum Body {
 }
 
 /// The rule that a rejection or an acceptance violates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expectation {
     /// A rejection violates this rule.
@@ -232,6 +232,7 @@ pub enum Expectation {
     /// An acceptance violates this rule.
     Rejected(String),
     /// Neither violates a rule.
+    #[default]
     Either,
 }
 
@@ -349,14 +350,20 @@ impl From<StoredOutcome<'_>> for Outcome {
     }
 }
 
-impl Outcome {
+impl Default for Outcome {
     /// An outcome without a response.
-    pub const fn none() -> Self {
+    fn default() -> Self {
         Self::Fault {
             cause: Cause::Unsent,
             detail: String::new(),
             partial: None,
         }
+    }
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self::UNKNOWN
     }
 }
 

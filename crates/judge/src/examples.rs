@@ -4,8 +4,8 @@
 //! predicate.
 
 use super::evidence::{
-    Body, Delivery, Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome,
-    Payload, Poll, Race, Span, Statement, Walk, WalkEnd,
+    Body, Delivery, Event, Evidence, Exchange, FollowedLink, HookCall, Outcome, Payload, Race,
+    Span, Statement, Walk, WalkEnd,
 };
 use crate::history::SETTLE;
 use conformant_base::clock::Timestamp;
@@ -287,8 +287,7 @@ impl ExampleBuilder {
     /// Adds an event, which takes a second.
     fn happened(&self, event: impl FnOnce(usize, Span) -> Event) -> Self {
         let mut next = self.clone();
-        let (began, ended) = (self.clock, self.clock);
-        let event = event(self.evidence.events.len() + 1, Span { began, ended });
+        let event = event(self.evidence.events.len() + 1, Span::at(self.clock));
         next.evidence.events.push(event);
         next.clock += Duration::from_secs(1);
         next
@@ -309,20 +308,10 @@ impl ExampleBuilder {
             service: self.service.to_owned(),
             operation: operation.to_owned(),
             sent: serde_json::from_value(sent).expect("an object"),
-            credentials: Credentials::Default,
-            base: String::new(),
             request: Request::new("GET", "/"),
             outcome: Outcome::Answered { response, body },
-            expectation: Expectation::Either,
-            span: Span {
-                began: self.clock,
-                ended: self.clock,
-            },
-            via: None,
-            poll: Poll::Once,
-            race: None,
-            shell: Arc::default(),
-            setup: false,
+            span: Span::at(self.clock),
+            ..Exchange::default()
         });
         next
     }

@@ -187,14 +187,11 @@ impl<'a> Runner<'a> {
             credentials: step.credentials,
             base: origin.to_owned(),
             shell: target.shell_of(step.credentials),
-            outcome: Outcome::none(),
             expectation,
             span: Span::at(self.session.now()),
-            via: None,
-            poll: Poll::Once,
-            race: None,
             setup: self.setup,
             request: built.request,
+            ..Exchange::default()
         };
         Ok((exchange, taint))
     }
@@ -496,7 +493,6 @@ pub(super) fn kept(mut response: Response) -> Response {
 /// The same request without its outcome, which may be large.
 pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
     Exchange {
-        outcome: Outcome::none(),
         sent: exchange.sent.clone(),
         request: exchange.request.clone(),
         service: exchange.service.clone(),
@@ -507,9 +503,7 @@ pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
         step: exchange.step,
         credentials: exchange.credentials,
         span: exchange.span,
-        via: None,
-        poll: Poll::Once,
-        race: None,
         setup: exchange.setup,
+        ..Exchange::default()
     }
 }

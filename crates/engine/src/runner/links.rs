@@ -10,7 +10,7 @@ use crate::template::{TemplateError, place_in_answer};
 use crate::{body, request};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_judge::evidence::{
-    Body, Exchange, Expectation, FILE_BYTES_MAX, Outcome, Poll, SkippedRule, Span,
+    Body, Exchange, Expectation, FILE_BYTES_MAX, Outcome, SkippedRule, Span,
 };
 use conformant_rulebook::Operation;
 use conformant_rulebook::scenario::Credentials;
@@ -97,14 +97,12 @@ impl<'a> Runner<'a> {
             credentials,
             base: base.to_owned(),
             shell: target.shell_of(credentials),
-            outcome: Outcome::none(),
             expectation: (step.rejected.clone()).map_or(Expectation::Either, Expectation::Rejected),
             span: Span::at(self.session.now()),
             via,
-            poll: Poll::Once,
-            race: None,
             setup: self.setup,
             request,
+            ..Exchange::default()
         };
         let answer = self.follow(&name, target, destination, &exchange.request);
         match answer.and_then(|response| self.within_budget(response)) {

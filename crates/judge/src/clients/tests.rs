@@ -1,14 +1,12 @@
 //! Each invalid request has exactly its finding; allowed variations and our own scenarios have none.
 
 use super::{Completeness, validate_request};
-use crate::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
+use crate::evidence::{Evidence, Exchange, Expectation};
 use crate::load::{shared as of_specs, shared_schemas};
 use conformant_base::http::Request;
 use conformant_engine::request::recognize;
 use conformant_record::{Level, Subject};
-use conformant_rulebook::scenario::Credentials;
 use serde_json::Map;
-use std::sync::Arc;
 
 /// A key and its secret.
 const BASIC: &str = "Basic a2V5OnNlY3JldA==";
@@ -72,17 +70,9 @@ fn exchange(text: &str) -> Exchange {
         service: operation.service.clone(),
         operation: operation.id.clone(),
         sent,
-        credentials: Credentials::Default,
         base: "http://127.0.0.1".to_owned(),
         request,
-        outcome: Outcome::none(),
-        expectation: Expectation::Either,
-        span: Span::UNKNOWN,
-        via: None,
-        poll: Poll::Once,
-        shell: Arc::default(),
-        setup: false,
-        race: None,
+        ..Exchange::default()
     }
 }
 
