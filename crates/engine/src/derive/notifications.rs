@@ -3,11 +3,9 @@
 //! These begin sequences of exploration. Written scenarios cover more of the same.
 
 use super::cases::either;
-use super::repeated_reads::wait;
-use conformant_rulebook::scenario::TokenSpec;
-use conformant_rulebook::step::{Await, Call, Hook, Listen, Step, Token};
+use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Rulebook, Service};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The outcomes and channels of messages (specs/README.md, Hooks).
 const OUTCOMES: [&str; 4] = ["delivered", "failed", "undelivered", "read"];
@@ -38,19 +36,11 @@ fn sends() -> Vec<Vec<Step>> {
         .map(|mut with| {
             with["to"] = json!(["${target.people.phone}", "${target.people.second_phone}"]);
             with["tags"] = json!({"campaign": "${unique.campaign}", "wave": "2"});
-            vec![
-                Step::from(Hook {
-                    hook: "send_bulk_message".to_owned(),
-                    with: members(with),
-                    capture: Some("sent".to_owned()),
-                    ..Hook::default()
-                }),
-                wait("3s"),
-                hook(
-                    "collect_events",
-                    json!({"operation_id": "${sent.operation_id}"}),
-                ),
-            ]
+            steps(json!([
+                {"hook": "send_bulk_message", "with": with, "capture": "sent"},
+                {"wait": "3s"},
+                {"hook": "collect_events", "with": {"operation_id": "${sent.operation_id}"}},
+            ]))
         })
         .collect()
 }
@@ -58,62 +48,38 @@ fn sends() -> Vec<Vec<Step>> {
 /// A scanned code with a valid token, and with invalid ones.
 fn registrations(service: &Service, posted: &str) -> Vec<Vec<Step>> {
     let format = format!("${{target.{}.format}}", service.name);
-    let good = TokenSpec {
-        custom_user_id: Some("${unique.custom}".to_owned()),
-        ..TokenSpec::default()
-    };
+    let custom = "${unique.custom}";
     let tokens = [
-        good.clone(),
-        TokenSpec {
-            issuer: Some("${unique.issuer}".to_owned()),
-            ..good.clone()
-        },
-        TokenSpec {
-            wrong_key: true,
-            ..good
-        },
+        json!({"custom-user-id": custom}),
+        json!({"custom-user-id": custom, "issuer": "${unique.issuer}"}),
+        json!({"custom-user-id": custom, "wrong-key": true}),
     ];
-    tokens
-        .into_iter()
-        .map(|token| {
-            vec![
-                Step::from(Listen {
-                    listen: "posted".to_owned(),
-                    judge: Some(posted.to_owned()),
-                    ..Listen::default()
-                }),
-                hook(
-                    "set_callback",
-                    json!({"kind": "registration", "url": "${posted.url}"}),
-                ),
-                Step::from(Token {
-                    token,
-                    capture: Some("code".to_owned()),
-                }),
-                hook(
-                    "announce_registration",
-                    json!({"custom_user_id": "${unique.custom}", "qr": "${code.qr}", "token": "${code.token}"}),
-                ),
-                hook(
-                    "scan_registration",
-                    json!({
-                        "qr": "${code.qr}",
-                        "cellphone": "${target.people.cellphone}",
-                        "country_code": "${target.people.country_code}",
-                    }),
-                ),
-                Step::from(call(
-                    "poll-registration-status",
-                    json!({"FORMAT": format, "custom_user_id": "${unique.custom}"}),
-                )),
-                Step::from(Await {
-                    r#await: "posted".to_owned(),
-                    count: Some(1),
-                    ..Await::default()
-                }),
-            ]
-        })
-        .collect()
+    let of_token = |token: Value| {
+        steps(json!([
+            {"listen": "posted", "judge": posted},
+            {"hook": "set_callback", "with": {"kind": "registration", "url": "${posted.url}"}},
+            {"token": token, "capture": "code"},
+            {
+                "hook": "announce_registration",
+                "with": {"custom_user_id": custom, "qr": "${code.qr}", "token": "${code.token}"},
+            },
+            {
+                "hook": "scan_registration",
+                "with": {
+                    "qr": "${code.qr}",
+                    "cellphone": "${target.people.cellphone}",
+                    "country_code": "${target.people.country_code}",
+                },
+            },
+            {
+                "call": "poll-registration-status",
+                "with": {"FORMAT": format, "custom_user_id": custom},
+                "either": true,
+            },
+            {"await": "posted", "count": 1},
+        ]))
+    };
+    tokens.map(of_token).to_vec()
 }
 
 /// A user without an address. The error has a format of its own (D1, Create user).
@@ -122,32 +88,15 @@ fn error(service: &Service, refused: String) -> Option<Vec<Step>> {
     let mut with = happy.with.clone();
     with.insert("user[email]".to_owned(), json!("${unique.no-address}"));
     let rejected = Step::from(Call {
+        call: "create-user".to_owned(),
         with,
         judge: Some(refused),
-        ..call("create-user", json!({}))
+        ..either()
     });
     Some(happy.setup.iter().cloned().chain([rejected]).collect())
 }
 
-fn hook(name: &str, with: Value) -> Step {
-    Step::from(Hook {
-        hook: name.to_owned(),
-        with: members(with),
-        ..Hook::default()
-    })
-}
-
-fn call(name: &str, with: Value) -> Call {
-    Call {
-        call: name.to_owned(),
-        with: members(with),
-        ..either()
-    }
-}
-
-fn members(value: Value) -> Map<String, Value> {
-    let Value::Object(members) = value else {
-        return Map::new();
-    };
-    members
+/// Steps as scenarios write them.
+pub(super) fn steps(written: Value) -> Vec<Step> {
+    serde_json::from_value(written).expect("steps as scenarios write them")
 }

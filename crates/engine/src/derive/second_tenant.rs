@@ -3,7 +3,8 @@
 //! Its resources exist and belong to another.
 
 use super::cases::{Cases, rename, rename_all, rename_text, roots};
-use conformant_rulebook::step::{Hook, Step, Verb};
+use super::notifications::steps;
+use conformant_rulebook::step::{Step, Verb};
 use conformant_rulebook::{Rulebook, Service, interpolations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -116,22 +117,15 @@ impl SecondTenant {
 
 /// A published flow of the second tenant.
 fn a_flow() -> Vec<Step> {
-    let hook = |name: &str, with: Value, capture: Option<String>| {
-        let hook = Hook {
-            hook: name.to_owned(),
-            with: with.as_object().cloned().unwrap_or_default(),
-            capture,
-            ..Hook::default()
-        };
-        Step::from(hook).of_setup()
-    };
     let flow = format!("{FOREIGN_PREFIX}-flow");
-    let sid = format!("${{{flow}.flow_sid}}");
-    let name = json!({"friendly_name": format!("${{unique.{flow}}}")});
-    vec![
-        hook("create_flow", name, Some(flow)),
-        hook("publish_flow", json!({"flow_sid": sid}), None),
-    ]
+    let (sid, name) = (
+        format!("${{{flow}.flow_sid}}"),
+        format!("${{unique.{flow}}}"),
+    );
+    steps(json!([
+        {"hook": "create_flow", "with": {"friendly_name": name}, "capture": flow, "setup": true},
+        {"hook": "publish_flow", "with": {"flow_sid": sid}, "setup": true},
+    ]))
 }
 
 /// The full names of a value's interpolations, such as `target.flow.flow_sid`.
