@@ -1,11 +1,12 @@
 //! Splits an input into blocks of whole lines for several threads: a stream in order, a file by position.
 
 use super::wire;
+use conformant_base::parallel::lock;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Size of a block, which one thread judges at once; a longer line makes a longer block.
 const BLOCK_BYTES: usize = 128 * 1024;
@@ -69,10 +70,7 @@ impl<'s> Blocks<'s> {
     /// Reads the next block into this buffer; none at the end.
     pub(super) fn next(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
         match self {
-            Self::Stream(cutter) => cutter
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .next(buffer),
+            Self::Stream(cutter) => lock(cutter).next(buffer),
             Self::File { file, next } => {
                 at_place(file, next.fetch_add(1, Ordering::Relaxed), buffer)
             }

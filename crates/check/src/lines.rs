@@ -8,6 +8,7 @@ use super::aside::{LineAside, Reason, SetAside};
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
 use super::unknown_types::UnknownTypes;
 use super::wire;
+use conformant_base::parallel::{lock, recovered};
 use conformant_judge::Judgment;
 use conformant_record::{ArchiveSums, Level};
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Maximum number of unreadable lines in the notes.
 const NOTES_MAX: usize = 10;
@@ -299,10 +300,7 @@ pub(super) fn judge(
         }
         outcomes
     });
-    let order = common
-        .order
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let order = recovered(common.order.into_inner());
     let mut whole = order.whole;
     for passed in outcomes {
         whole.merge(passed?, findings_max);
@@ -347,7 +345,7 @@ impl<'a> Common<'_, 'a> {
     }
 
     fn order(&self) -> MutexGuard<'_, Order<'a>> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.order)
     }
 
     /// Adds the result of a line, and the line itself if it is set aside.

@@ -12,6 +12,7 @@ use crate::evidence::Evidence;
 use crate::{
     DocumentCache, Judgment, Mutation, Sites, Tally, judge_rule, mutations_of, validate_site,
 };
+use conformant_base::parallel::{lock, recovered};
 use conformant_record::{Changes, Level, Proof, RuleCounts, RunRecord, VACUOUS, Verdict};
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use conformant_schema::Schemas;
@@ -19,8 +20,8 @@ use sample::Sampler;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Mutations of one scenario for a rule that has detected one of them.
@@ -152,7 +153,7 @@ impl<'a> Prover<'a> {
             let Some(changes) = changes else {
                 return;
             };
-            let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tried = lock(&self.tried);
             tried.entry(&rule.id).or_default().add(&scenario, changes);
         }
         if self.mode == Mode::Sample {
@@ -167,7 +168,7 @@ impl<'a> Prover<'a> {
         scenario: &(Priority, String),
         judgment: &'j Judgment,
     ) -> Vec<(&'a Rule, &'j [Sites])> {
-        let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let tried = lock(&self.tried);
         let passed = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
         let still_counts = |rule: &str| {
             tried
@@ -267,10 +268,7 @@ impl<'a> Prover<'a> {
         if self.mode == Mode::Off {
             return;
         }
-        let tried = self
-            .tried
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let tried = recovered(self.tried.into_inner());
         let mut proof = Proof {
             mode: self.mode.word().to_owned(),
             ..Proof::default()

@@ -6,6 +6,7 @@ use super::has_more_findings;
 use super::survivors::SurvivingMutants;
 use crate::evidence::{Evidence, Exchange, Expectation};
 use crate::{Change, DocumentCache, Judgment, Mutation, Other, Site, judge_mutated};
+use conformant_base::parallel::{lock, recovered};
 use conformant_record::{RunRecord, Sample};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -13,7 +14,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Mutations per run, distributed evenly over its scenarios.
 const BUDGET: usize = 5_000;
@@ -66,19 +67,13 @@ impl Sampler {
             undo.restore(evidence);
             survivors.add(evidence, &mutation, is_noticed);
         }
-        let mut all = self
-            .survivors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.survivors);
         all.merge(survivors);
     }
 
     /// The summary for the record.
     pub(super) fn finish(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
-        let survivors = self
-            .survivors
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let survivors = recovered(self.survivors.into_inner());
         Sample {
             per_story: self.per_story,
             ..survivors.sample(rulebook, record)
