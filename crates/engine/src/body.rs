@@ -58,10 +58,7 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
     let is_xml = characters.next() == Some(&b'<') && !begins_as_page(&response.body);
     if is_xml && operation.has_xml {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
-            Ok(value) => Body::Document {
-                value: Arc::new(value),
-                notes: Vec::new(),
-            },
+            Ok(value) => Body::of(value),
             Err(why) => Body::Unreadable(format!("with XML that cannot be read: {why}")),
         };
     }

@@ -399,10 +399,7 @@ mod tests {
             request: Request::new("POST", "/Things"),
             outcome: Outcome::Answered {
                 response: Response::new(201, "application/json", document.to_string()),
-                body: Body::Document {
-                    value: Arc::new(document),
-                    notes: Vec::new(),
-                },
+                body: Body::of(document),
             },
             ..Exchange::default()
         });

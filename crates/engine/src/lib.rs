@@ -167,17 +167,19 @@ impl RunEnd {
     /// The services whose answers are not judged, and why.
     pub fn void_services(&self) -> Vec<VoidService> {
         let denied = self.denied_by.iter().map(|name| VoidService::denied(name));
-        let elsewhere = self.wrong_addresses.iter();
-        let elsewhere = elsewhere.map(|(name, why)| VoidService::elsewhere(name, why));
-        let unserved = self.unserved.iter();
-        let unserved = unserved.map(|(name, status)| VoidService::unserved(name, *status));
-        let read_only = self.read_only.iter();
-        let read_only = read_only.map(|name| VoidService::read_only(name));
-        denied
-            .chain(elsewhere)
-            .chain(unserved)
-            .chain(read_only)
-            .collect()
+        let mut void: Vec<VoidService> = denied.collect();
+        for (name, why) in &self.wrong_addresses {
+            void.push(VoidService::elsewhere(name, why));
+        }
+        for (name, status) in &self.unserved {
+            void.push(VoidService::unserved(name, *status));
+        }
+        void.extend(
+            self.read_only
+                .iter()
+                .map(|name| VoidService::read_only(name)),
+        );
+        void
     }
 }
 

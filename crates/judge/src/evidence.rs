@@ -10,7 +10,6 @@ use conformant_rulebook::expect::Expect;
 use conformant_rulebook::scenario::Credentials;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,10 +191,15 @@ pub enum Poll {
 
 /// The outcome of a request.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(from = "StoredOutcome")]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// A response, with its body as far as it can be read.
-    Answered { response: Response, body: Body },
+    Answered {
+        response: Response,
+        /// Empty where it was omitted, until it is read again.
+        #[serde(default)]
+        body: Body,
+    },
     /// No valid HTTP response.
     Fault {
         /// The cause as a stable word.
@@ -203,15 +207,17 @@ pub enum Outcome {
         /// The cause for people.
         detail: String,
         /// A partial response: its status, if the head was complete, and the beginning of its body.
+        #[serde(default)]
         partial: Option<Box<Response>>,
     },
 }
 
 /// A body as a document.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
     /// No bytes.
+    #[default]
     Empty,
     /// JSON, or XML converted to the same shape.
     Document {
@@ -292,19 +298,19 @@ pub enum WalkEnd {
 }
 
 /// The serialized form of an outcome. A document is omitted if it can be read from the body again.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum StoredOutcome<'o> {
     Answered {
-        response: Cow<'o, Response>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        body: Option<Cow<'o, Body>>,
+        response: &'o Response,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<&'o Body>,
     },
     Fault {
-        cause: Cow<'o, Cause>,
-        detail: Cow<'o, str>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        partial: Option<Cow<'o, Response>>,
+        cause: &'o Cause,
+        detail: &'o str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partial: Option<&'o Response>,
     },
 }
 
@@ -312,40 +318,29 @@ impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Answered { response, body } => StoredOutcome::Answered {
-                response: Cow::Borrowed(response),
-                body: (response.body.len() >= BODY_EXCERPT_BYTES).then_some(Cow::Borrowed(body)),
+                response,
+                body: (response.body.len() >= BODY_EXCERPT_BYTES).then_some(body),
             },
             Self::Fault {
                 cause,
                 detail,
                 partial,
             } => StoredOutcome::Fault {
-                cause: Cow::Borrowed(cause),
-                detail: detail.into(),
-                partial: partial.as_deref().map(Cow::Borrowed),
+                cause,
+                detail,
+                partial: partial.as_deref(),
             },
         }
         .serialize(to)
     }
 }
 
-impl From<StoredOutcome<'_>> for Outcome {
-    /// An omitted body is empty until it is read again.
-    fn from(kept: StoredOutcome<'_>) -> Self {
-        match kept {
-            StoredOutcome::Answered { response, body } => Self::Answered {
-                response: response.into_owned(),
-                body: body.map_or(Body::Empty, Cow::into_owned),
-            },
-            StoredOutcome::Fault {
-                cause,
-                detail,
-                partial,
-            } => Self::Fault {
-                cause: cause.into_owned(),
-                detail: detail.into_owned(),
-                partial: partial.map(|partial| Box::new(partial.into_owned())),
-            },
+impl Body {
+    /// A document without irregularities.
+    pub fn of(value: impl Into<Arc<Value>>) -> Self {
+        Self::Document {
+            value: value.into(),
+            notes: Vec::new(),
         }
     }
 }

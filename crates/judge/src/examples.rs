@@ -318,10 +318,7 @@ impl ExampleBuilder {
 }
 
 fn document(value: Value) -> Body {
-    Body::Document {
-        value: Arc::new(value),
-        notes: Vec::new(),
-    }
+    Body::of(value)
 }
 
 /// A key of a resource: a prefix and a digit 32 times.

@@ -416,10 +416,7 @@ fn accepted(evidence: &mut Evidence, site: &Site, made: Option<&Value>) -> bool 
     let answer = answer.map_or_else(
         || Outcome::Answered {
             response: Response::new(200, "application/json", ""),
-            body: made.map_or(Body::Empty, |value| Body::Document {
-                value: Arc::new(value.clone()),
-                notes: Vec::new(),
-            }),
+            body: made.map_or(Body::Empty, |value| Body::of(value.clone())),
         },
         |e| e.outcome.clone(),
     );

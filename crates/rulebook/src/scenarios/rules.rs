@@ -4,7 +4,7 @@
 //! The rest of a scenario file is read elsewhere.
 
 use crate::check::{Parameters, PredicateRegistry};
-use crate::draft::{Derived, Draft, File, items_of};
+use crate::draft::{Derived, Draft, File, items_of, members_of};
 use crate::model::Origin;
 use crate::rule_files::check_id;
 use crate::rules::Definition;
@@ -21,16 +21,14 @@ pub(super) fn read(draft: &mut Draft, file: &File, registry: &dyn PredicateRegis
         ("groups", &["steps"][..]),
         ("operations", &["setup", "more"]),
     ] {
-        let members = file.node.get(section).map(Node::members);
-        for member in members.unwrap_or_default() {
+        for member in members_of(&file.node, section) {
             let at = json::join(&format!("/{section}"), &member.key);
             for list in lists {
                 in_steps(member.value.get(list), &format!("{at}/{list}"), &mut found);
             }
         }
     }
-    let scenarios = file.node.get("scenarios").map(Node::items);
-    for (n, scenario) in scenarios.unwrap_or_default().iter().enumerate() {
+    for (n, scenario) in items_of(&file.node, "scenarios").iter().enumerate() {
         let at = format!("/scenarios/{n}/steps");
         in_steps(scenario.get("steps"), &at, &mut found);
     }
@@ -40,12 +38,8 @@ pub(super) fn read(draft: &mut Draft, file: &File, registry: &dyn PredicateRegis
 }
 
 fn in_steps<'a>(steps: Option<&'a Node>, at: &str, found: &mut Vec<(String, &'a Node)>) {
-    for (n, step) in steps
-        .map(Node::items)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
+    let steps = steps.map(Node::items).unwrap_or_default();
+    for (n, step) in steps.iter().enumerate() {
         let at = format!("{at}/{n}");
         let statements = items_of(step, "expect");
         for (n, statement) in statements.iter().enumerate() {
