@@ -60,6 +60,9 @@ impl Compatibility {
 
     /// Whether every earlier version counts.
     pub fn is_transitive(self) -> bool {
-        self.word().ends_with("_TRANSITIVE")
+        matches!(
+            self,
+            Self::BackwardTransitive | Self::ForwardTransitive | Self::FullTransitive
+        )
     }
 }

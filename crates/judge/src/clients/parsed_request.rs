@@ -77,7 +77,10 @@ impl<'r> Body<'r> {
             return Self::None;
         }
         let offers = |media_type: &str| operation.bodies.iter().any(|b| b == media_type);
-        let object: Option<Map<String, Value>> = serde_json::from_slice(bytes).ok();
+        let object = match serde_json::from_slice(bytes) {
+            Ok(Value::Object(members)) => Some(members),
+            Ok(_) | Err(_) => None,
+        };
         let declared = request.headers.media_type();
         let media_type = match declared.as_deref() {
             Some(media_type) => media_type,
