@@ -18,12 +18,13 @@ use super::args::{DoctorArgs, ListFormat};
 use super::config::{self, Config, Reading};
 use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
+use conformant_base::sorted::SortedMap;
 use conformant_base::text;
 use conformant_engine::{NEW_CELLPHONE, features};
 use conformant_rulebook::hooks::ADVANCE_CLOCK;
 use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// At most this many tasks about hooks; `not judged` lists all of them.
 const TASKS_OF_HOOKS_MAX: usize = 5;
@@ -163,7 +164,7 @@ fn left_out(config: &Config, rulebook: &Rulebook, unsupported: &[String]) -> Vec
 }
 
 /// The rules of the configured services and of events, by the hook that they need.
-fn rules_by_hook(config: &Config, rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
+fn rules_by_hook(config: &Config, rulebook: &Rulebook) -> SortedMap<String, Vec<String>> {
     let feeds = config.settings.feeds();
     let is_targeted = |rule: &String| {
         let service = rule.split('/').next().unwrap_or_default();
@@ -179,7 +180,7 @@ fn rules_by_hook(config: &Config, rulebook: &Rulebook) -> BTreeMap<String, Vec<S
 /// The settings of the configured services that scenarios read and that nothing provides.
 fn unset(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
     let targets = &config.settings.targets;
-    let mut unset: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut unset: SortedMap<String, Vec<String>> = SortedMap::new();
     for (service, features) in features(rulebook) {
         if !targets.contains_key(&service) {
             continue;

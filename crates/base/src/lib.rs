@@ -16,5 +16,6 @@ pub mod parallel;
 pub mod picture;
 pub mod redact;
 pub mod size;
+pub mod sorted;
 pub mod source;
 pub mod text;

@@ -2,6 +2,7 @@
 
 use super::derive;
 use super::template::wait_of;
+use conformant_base::sorted::SortedMap;
 use conformant_base::text::glob;
 use conformant_record::PartOf;
 use conformant_rulebook::scenario::Scenario;
@@ -12,7 +13,7 @@ use rand::seq::SliceRandom;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -373,8 +374,8 @@ fn combined(service: &Service, scenario: Scenario) -> Vec<Planned<'_>> {
     if scenario.matrix.is_empty() {
         return vec![Planned { service, scenario }];
     }
-    let mut combined: Vec<(String, BTreeMap<String, Vec<Value>>)> =
-        vec![(String::new(), BTreeMap::new())];
+    let mut combined: Vec<(String, SortedMap<String, Vec<Value>>)> =
+        vec![(String::new(), SortedMap::new())];
     for (name, values) in &scenario.matrix {
         combined = combined
             .into_iter()

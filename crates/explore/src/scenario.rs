@@ -1,12 +1,13 @@
 //! A finding of exploration as a scenario: name, file, and validity.
 
+use conformant_base::sorted::SortedMap;
 use conformant_base::text;
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Call, Concurrently, Step};
 use conformant_rulebook::{ParameterLocation, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A finding with the shortest sequence.
@@ -74,7 +75,7 @@ pub(super) fn scenario(service: &str, name: &str, steps: Vec<Step>) -> Scenario 
     Scenario {
         id: format!("{service}/explored/{name}"),
         says: "A random sequence of exploration.".to_owned(),
-        matrix: BTreeMap::new(),
+        matrix: SortedMap::new(),
         steps,
     }
 }
@@ -188,7 +189,7 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
         call.filter(|call| !accepted.contains(call))
     };
     let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
-    let mut twins: BTreeMap<String, (usize, Option<Step>)> = BTreeMap::new();
+    let mut twins: SortedMap<String, (usize, Option<Step>)> = SortedMap::new();
     for (index, step) in steps.iter().enumerate() {
         known.extend(brought(rulebook, service, step));
         let Some(call) = refused(step) else { continue };

@@ -192,9 +192,9 @@ impl Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conformant_base::sorted::SortedMap;
     use conformant_rulebook::{Check, Origin};
     use serde_json::json;
-    use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
         let check = Check::from_json(crate::load::predicates(), predicate, parameters);
@@ -236,7 +236,7 @@ mod tests {
         ];
         Rulebook {
             rules: rules.into_iter().collect(),
-            kinds: BTreeMap::from([(kind.name.clone(), kind)]),
+            kinds: SortedMap::from([(kind.name.clone(), kind)]),
             ..Rulebook::default()
         }
     }

@@ -2,8 +2,9 @@
 
 use super::check::AppliesTo;
 use super::model::Rule;
+use conformant_base::sorted::SortedMap;
 use conformant_record::{Basis, Level};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Index;
 use std::sync::OnceLock;
@@ -39,9 +40,9 @@ struct Order {
     /// Indexes into all rules. All other fields are indexes into this list.
     ranked: Vec<usize>,
     /// By service and operation.
-    by_operation: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
-    by_kind: BTreeMap<String, Vec<usize>>,
-    by_statement: BTreeMap<String, usize>,
+    by_operation: SortedMap<String, SortedMap<String, Vec<usize>>>,
+    by_kind: SortedMap<String, Vec<usize>>,
+    by_statement: SortedMap<String, usize>,
     /// Rules that may apply to anything.
     anyhow: Vec<usize>,
 }
@@ -182,8 +183,8 @@ impl Rules {
     }
 }
 
-impl From<BTreeMap<String, Rule>> for Rules {
-    fn from(rules: BTreeMap<String, Rule>) -> Self {
+impl From<SortedMap<String, Rule>> for Rules {
+    fn from(rules: SortedMap<String, Rule>) -> Self {
         Self {
             all: rules.into_values().collect(),
             order: OnceLock::new(),
@@ -194,7 +195,7 @@ impl From<BTreeMap<String, Rule>> for Rules {
 impl FromIterator<Rule> for Rules {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
         let rules = rules.into_iter().map(|rule| (rule.id.clone(), rule));
-        Self::from(rules.collect::<BTreeMap<_, _>>())
+        Self::from(rules.collect::<SortedMap<_, _>>())
     }
 }
 

@@ -9,9 +9,10 @@ use super::model::{Kind, Service};
 use super::problems::suggest;
 use super::service::ServiceIndex;
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::Node;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The extensions, in the order of `specs/README.md`.
 pub(super) const EXTENSIONS: [&str; 8] = [
@@ -35,15 +36,15 @@ pub struct Annotations {
     /// Fields that are equal in all observations.
     pub immutable: Vec<String>,
     /// Fields that change without being named.
-    pub derived: BTreeMap<String, Derived>,
+    pub derived: SortedMap<String, Derived>,
     /// Fields that count resources.
-    pub counts: BTreeMap<String, Counts>,
+    pub counts: SortedMap<String, Counts>,
     /// Fields that change by documented transitions.
-    pub steps: BTreeMap<String, Vec<Transition>>,
+    pub steps: SortedMap<String, Vec<Transition>>,
     /// Addresses and SIDs, each with its target.
-    pub leads: BTreeMap<String, String>,
+    pub leads: SortedMap<String, String>,
     /// The field with the default value of a field: `chat/service/FIELD`.
-    pub default_from: BTreeMap<String, String>,
+    pub default_from: SortedMap<String, String>,
 }
 
 /// The resource of a representation, and its key.
@@ -233,7 +234,7 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
             };
             (at.clone(), how)
         }));
-        let mut take = |key: &str, to: &mut BTreeMap<String, String>| {
+        let mut take = |key: &str, to: &mut SortedMap<String, String>| {
             to.extend(deserialize::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
         };
         take("x-leads", &mut found.leads);
@@ -254,9 +255,9 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
 /// Checks that all names resolve, and that no annotation is without effect.
 pub(super) fn check(
     draft: &mut Draft,
-    files: &BTreeMap<String, File>,
+    files: &SortedMap<String, File>,
     index: &ServiceIndex,
-    (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
+    (services, kinds): (&SortedMap<String, Service>, &SortedMap<String, Kind>),
 ) {
     let operations = services
         .values()
@@ -294,7 +295,7 @@ pub(super) fn check(
 struct Checked<'a> {
     file: &'a File,
     kind: &'a Kind,
-    kinds: &'a BTreeMap<String, Kind>,
+    kinds: &'a SortedMap<String, Kind>,
 }
 
 impl Checked<'_> {

@@ -7,8 +7,8 @@ use super::draft::{Draft, File, Files, members_of};
 use super::model::event_version;
 use super::schemas;
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::{Content, Member, Node};
-use std::collections::BTreeMap;
 
 const KEYS: [&str; 9] = [
     "asyncapi",
@@ -29,9 +29,9 @@ const LEVEL_KEY: &str = "x-compatibility";
 #[derive(Default)]
 pub(super) struct Described {
     /// Schema by event type; `None` if none is documented.
-    pub(super) types: BTreeMap<String, Option<String>>,
+    pub(super) types: SortedMap<String, Option<String>>,
     /// Declared level by event: `MessageSent`.
-    pub(super) compatibility: BTreeMap<String, Compatibility>,
+    pub(super) compatibility: SortedMap<String, Compatibility>,
 }
 
 pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {

@@ -5,6 +5,7 @@
 
 use super::model::{Kind, Operation, Service, is_one_event};
 use super::names::References;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::Fault;
 use conformant_yaml::Node;
 use conformant_yaml::from_node;
@@ -12,7 +13,6 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -136,9 +136,9 @@ pub trait PredicateRegistry: Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a> {
     /// Services with their operations.
-    pub services: &'a BTreeMap<String, Service>,
+    pub services: &'a SortedMap<String, Service>,
     /// Resource types.
-    pub kinds: &'a BTreeMap<String, Kind>,
+    pub kinds: &'a SortedMap<String, Kind>,
 }
 
 impl<'a> Model<'a> {

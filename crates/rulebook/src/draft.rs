@@ -5,13 +5,13 @@ use super::problems::{Problem, Problems, suggest};
 use super::rules::SourceRef;
 use super::service::ServiceIndex;
 use super::sources;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Fault;
 use conformant_yaml::{Content, Member, Node, Span};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Longer patterns are rejected.
@@ -60,14 +60,14 @@ pub(super) fn items_of<'n>(node: &'n Node, key: &str) -> &'n [Node] {
     node.get(key).map(Node::items).unwrap_or_default()
 }
 
-pub(super) type Files = BTreeMap<String, File>;
+pub(super) type Files = SortedMap<String, File>;
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    pub(super) rules: BTreeMap<String, Rule>,
+    pub(super) rules: SortedMap<String, Rule>,
     pub(super) problems: Problems,
     /// Cached result for each pattern.
-    pub(super) patterns: BTreeMap<String, Option<String>>,
+    pub(super) patterns: SortedMap<String, Option<String>>,
     /// Whether checks are skipped because the files were checked at build time.
     pub(super) is_sound: bool,
     /// The services, after their files were read.

@@ -4,12 +4,13 @@
 
 use super::step::Step;
 use super::{Rulebook, Service};
+use conformant_base::sorted::SortedMap;
 use conformant_record::Level;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// By hook, in order: the rules that scenarios name only together with that hook.
-pub fn rules_by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
-    let mut needed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+pub fn rules_by_hook(rulebook: &Rulebook) -> SortedMap<String, Vec<String>> {
+    let mut needed: SortedMap<&str, BTreeSet<&str>> = SortedMap::new();
     for service in rulebook.services.values() {
         for (scenario, _) in service.scenarios.values() {
             let mut hooks = BTreeSet::new();
@@ -30,7 +31,7 @@ pub fn rules_by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
             }
         }
     }
-    let mut hook_rules: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut hook_rules: SortedMap<String, Vec<String>> = SortedMap::new();
     for (rule, hooks) in needed {
         let is_must = rulebook
             .rules

@@ -4,10 +4,10 @@
 //! and `specs/README.md` documents their meaning and result.
 
 use super::model::Action;
+use conformant_base::sorted::SortedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Hook {
     /// Members that its result must have.
     pub result: Vec<String>,
     /// Allowed values, by argument.
-    pub values: BTreeMap<String, Vec<Value>>,
+    pub values: SortedMap<String, Vec<Value>>,
     /// The arguments of a call that changes nothing.
     pub probe: Option<Map<String, Value>>,
 }

@@ -9,13 +9,14 @@ use super::model::{Kind, Origin, Service};
 use super::problems::Problem;
 use super::rule_files::{check_id, list};
 use super::rules::SourceRef;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
 use conformant_record::{Basis, Level};
 use conformant_yaml::{Content, Member, Node, Span};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The parameter with the subject of a row.
 const OF: &str = "of";
@@ -34,9 +35,9 @@ struct Invariant {
     #[serde(default, rename = "with")]
     _with: Option<IgnoredAny>,
     #[serde(default)]
-    rows: BTreeMap<String, Row>,
+    rows: SortedMap<String, Row>,
     #[serde(default)]
-    except: BTreeMap<String, String>,
+    except: SortedMap<String, String>,
 }
 
 /// One subject of the invariant, and its source.
@@ -56,7 +57,7 @@ struct Row {
 
 /// All rows and exceptions by invariant.
 #[derive(Debug, Default)]
-pub(super) struct Coverage(BTreeMap<String, BTreeSet<String>>);
+pub(super) struct Coverage(SortedMap<String, BTreeSet<String>>);
 
 /// Reads the invariants of one file as rules.
 pub(super) fn read(
@@ -180,9 +181,9 @@ fn full(file: &File, subject: &str) -> String {
 /// Each invariant has a row or an exception for everything that it applies to, and for nothing else.
 pub(super) fn check(
     draft: &mut Draft,
-    files: &BTreeMap<String, File>,
+    files: &SortedMap<String, File>,
     registry: &dyn PredicateRegistry,
-    (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
+    (services, kinds): (&SortedMap<String, Service>, &SortedMap<String, Kind>),
     covered: &Coverage,
 ) {
     let model = Model { services, kinds };

@@ -16,12 +16,13 @@ use super::service::{self, Configured, ServiceIndex};
 use super::sources::{self, Sources};
 use super::spelling::kebab;
 use super::x_like;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::Node;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -168,7 +169,7 @@ impl Rulebook {
             }
             None => (sources::embedded(), Edition::Embedded),
         };
-        let mut added = BTreeMap::new();
+        let mut added = SortedMap::new();
         for dir in scenarios {
             further_scenarios(dir, &mut sources, &mut added, &mut problems);
         }
@@ -226,10 +227,10 @@ pub fn parse_configuration<T: DeserializeOwned>(
     bytes: &[u8],
     index: &ServiceIndex,
     target_keys: &[&str],
-) -> Result<(T, BTreeMap<String, Configured>), Problems> {
+) -> Result<(T, SortedMap<String, Configured>), Problems> {
     let mut draft = Draft::default();
     let file = read_file(path, bytes, &mut draft.problems);
-    let mut configured = BTreeMap::new();
+    let mut configured = SortedMap::new();
     let value = file.filter(|file| draft.is_mapping(file)).and_then(|file| {
         let mut rest = file.node.clone();
         configured = service::take_settings(&mut draft, &file, &mut rest, index, target_keys);
@@ -261,7 +262,7 @@ pub fn place_of<'k>(
 fn further_scenarios(
     dir: &Path,
     sources: &mut Sources,
-    added: &mut BTreeMap<String, String>,
+    added: &mut SortedMap<String, String>,
     problems: &mut Problems,
 ) {
     for (path, bytes) in sources::from_dir(dir, problems) {
@@ -291,7 +292,7 @@ fn further_scenarios(
 }
 
 /// Names the files of added scenarios as the user knows them.
-fn rename_places(rulebook: &mut Rulebook, added: &BTreeMap<String, String>) {
+fn rename_places(rulebook: &mut Rulebook, added: &SortedMap<String, String>) {
     let services = rulebook.services.values_mut();
     for (_, place) in services.flat_map(|service| service.scenarios.values_mut()) {
         if let Some((inside, rest)) = place.split_once(':')
@@ -353,14 +354,14 @@ pub(super) fn read(
             .collect()
     };
 
-    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    let mut kinds: SortedMap<String, Kind> = SortedMap::new();
     for file in by_role(Role::Common) {
         for member in file.node.get("$defs").into_iter().flat_map(Node::members) {
             let at = conformant_base::json::join("/$defs", &member.key);
             schemas::derive(&mut draft, &files, file, &at, &member.value, At::default());
         }
     }
-    let (mut event_types, mut compatibility) = (BTreeMap::new(), BTreeMap::new());
+    let (mut event_types, mut compatibility) = (SortedMap::new(), SortedMap::new());
     for file in by_role(Role::AsyncApi) {
         let described = asyncapi::read(&mut draft, &files, file);
         event_types.extend(described.types);
@@ -371,7 +372,7 @@ pub(super) fn read(
     for file in schemas {
         resource(&mut draft, &files, file, &mut kinds);
     }
-    let mut services: BTreeMap<String, Service> = index
+    let mut services: SortedMap<String, Service> = index
         .iter()
         .map(|(name, _)| (name.to_owned(), empty_service(name)))
         .collect();
@@ -395,7 +396,7 @@ pub(super) fn read(
     for file in by_role(Role::Invariants) {
         invariants::read(&mut draft, file, registry, &mut covered);
     }
-    let mut open_points: BTreeMap<String, OpenPointEntry> = BTreeMap::new();
+    let mut open_points: SortedMap<String, OpenPointEntry> = SortedMap::new();
     for file in by_role(Role::OpenPoints) {
         rule_files::read_open_points(&mut draft, file, &mut open_points, &services);
     }
@@ -449,9 +450,12 @@ fn operations(
     draft: &mut Draft,
     files: &Files,
     described: &[&File],
-    (services, kinds): (&mut BTreeMap<String, Service>, &mut BTreeMap<String, Kind>),
-) -> BTreeMap<String, Rule> {
-    let mut requests: BTreeMap<String, Rule> = BTreeMap::new();
+    (services, kinds): (
+        &mut SortedMap<String, Service>,
+        &mut SortedMap<String, Kind>,
+    ),
+) -> SortedMap<String, Rule> {
+    let mut requests: SortedMap<String, Rule> = SortedMap::new();
     for file in described {
         let described = openapi::read(draft, files, file);
         let Some(service) = services.get_mut(file.service()) else {
@@ -509,15 +513,15 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
 fn empty_service(name: &str) -> Service {
     Service {
         name: name.to_owned(),
-        operations: BTreeMap::new(),
-        groups: BTreeMap::new(),
-        happy: BTreeMap::new(),
-        scenarios: BTreeMap::new(),
+        operations: SortedMap::new(),
+        groups: SortedMap::new(),
+        happy: SortedMap::new(),
+        scenarios: SortedMap::new(),
     }
 }
 
 /// The order of event schemas: current versions first, then newer before older ones.
-fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bool, Reverse<u64>) {
+fn precedence(path: &str, event_types: &SortedMap<String, Option<String>>) -> (bool, Reverse<u64>) {
     let kind = schemas::owner(path).map(|(kind, _)| kind);
     let version = kind.as_deref().and_then(event_version);
     let is_current = event_types.values().any(|current| *current == kind);
@@ -529,9 +533,9 @@ fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bo
 
 /// By event, such as `events/MessageSent`: the schema of its current version, or of its newest one without a current one.
 fn current_versions(
-    kinds: &BTreeMap<String, Kind>,
-    event_types: &BTreeMap<String, Option<String>>,
-) -> BTreeMap<String, String> {
+    kinds: &SortedMap<String, Kind>,
+    event_types: &SortedMap<String, Option<String>>,
+) -> SortedMap<String, String> {
     let mut versions: Vec<(&str, u64, &String)> = kinds
         .keys()
         .filter_map(|kind| event_version(kind).map(|(event, version)| (event, version, kind)))
@@ -547,7 +551,7 @@ fn current_versions(
 }
 
 /// Reads one schema file: its rules and its resource type.
-fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<String, Kind>) {
+fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut SortedMap<String, Kind>) {
     let Some((kind, prefix)) = schemas::owner(&file.path) else {
         return;
     };
@@ -580,7 +584,7 @@ fn meta_check(draft: &mut Draft, file: &File) {
 
 /// A page for each resource type of a service with lists, if no operation returns one: the array
 /// is under the key in `meta.key`.
-fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
+fn generic_pages(files: &Files, kinds: &mut SortedMap<String, Kind>) {
     let resources: Vec<String> = kinds
         .values()
         .filter(|kind| kind.page_of.is_none())

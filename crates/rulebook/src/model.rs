@@ -10,6 +10,7 @@ use super::paging::Paging;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use serde_json::Value;
@@ -24,18 +25,18 @@ pub struct Rulebook {
     pub rules: Rules,
     /// Rules about clients, by id: derived from the same places as the rules about services, and
     /// never judged of a service.
-    pub requests: BTreeMap<String, Rule>,
+    pub requests: SortedMap<String, Rule>,
     /// Operations and scenarios by service.
-    pub services: BTreeMap<String, Service>,
+    pub services: SortedMap<String, Service>,
     /// Every open point by id.
-    pub open_points: BTreeMap<String, OpenPointEntry>,
+    pub open_points: SortedMap<String, OpenPointEntry>,
     /// Representations by resource type (`flow/execution`, `flow/execution[]`, `events/MessageSent/4`).
-    pub kinds: BTreeMap<String, Kind>,
+    pub kinds: SortedMap<String, Kind>,
     /// Schema version by event type: `com.svc.comms-api.message.sent` -> `events/MessageSent/4`;
     /// `None` if none is documented.
-    pub event_types: BTreeMap<String, Option<String>>,
+    pub event_types: SortedMap<String, Option<String>>,
     /// Declared compatibility level by event: `MessageSent`.
-    pub compatibility: BTreeMap<String, Compatibility>,
+    pub compatibility: SortedMap<String, Compatibility>,
     /// The `service.yaml` files.
     pub index: Arc<ServiceIndex>,
 }
@@ -121,13 +122,13 @@ pub enum Origin {
 pub struct Service {
     pub name: String,
     /// Operations by id, without the service.
-    pub operations: BTreeMap<String, Operation>,
+    pub operations: SortedMap<String, Operation>,
     /// Groups of steps by name.
-    pub groups: BTreeMap<String, Group>,
+    pub groups: SortedMap<String, Group>,
     /// Happy paths by operation id.
-    pub happy: BTreeMap<String, HappyPath>,
+    pub happy: SortedMap<String, HappyPath>,
     /// Written scenarios by id, each with file and line.
-    pub scenarios: BTreeMap<String, (Scenario, String)>,
+    pub scenarios: SortedMap<String, (Scenario, String)>,
 }
 
 /// An OpenAPI operation.
@@ -198,7 +199,7 @@ pub struct Parameter {
     /// Where and how it is echoed.
     pub echo: Option<Echo>,
     /// Parameters that it depends on, each with the values that enable it.
-    pub beside: BTreeMap<String, Vec<Value>>,
+    pub beside: SortedMap<String, Vec<Value>>,
     /// The value if it is omitted.
     pub default: Option<Value>,
     /// The id of its rule.

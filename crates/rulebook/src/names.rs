@@ -9,7 +9,7 @@ use super::draft::{Draft, File};
 use super::hooks::Hook;
 use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
-use std::collections::BTreeMap;
+use conformant_base::sorted::SortedMap;
 
 /// What the parameters of one predicate refer to.
 #[derive(Clone, Debug, Default)]
@@ -247,8 +247,8 @@ pub(super) struct Resolver<'a> {
     pub(super) file: &'a File,
     /// Where the parameters stand in the file.
     pub(super) at: String,
-    pub(super) operations: Option<&'a BTreeMap<String, Operation>>,
-    pub(super) kinds: &'a BTreeMap<String, Kind>,
+    pub(super) operations: Option<&'a SortedMap<String, Operation>>,
+    pub(super) kinds: &'a SortedMap<String, Kind>,
 }
 
 impl Resolver<'_> {
@@ -301,7 +301,7 @@ impl Resolver<'_> {
             None => (None, named.name.as_str()),
         };
         let Some(operation) = operations.and_then(|o| o.get(id)) else {
-            let names = operations.into_iter().flat_map(BTreeMap::keys);
+            let names = operations.into_iter().flat_map(SortedMap::keys);
             self.unknown(named, "operation", names.map(String::as_str));
             return;
         };
@@ -340,7 +340,7 @@ impl Resolver<'_> {
     }
 
     fn any_parameter(&mut self, named: &Named) {
-        let mut all = self.operations.into_iter().flat_map(BTreeMap::values);
+        let mut all = self.operations.into_iter().flat_map(SortedMap::values);
         if !all.any(|o| o.parameters.iter().any(|p| p.name == named.name)) {
             let message = format!("no operation has a parameter `{}`", named.name);
             self.problem(&named.key, message);

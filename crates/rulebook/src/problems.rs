@@ -113,7 +113,10 @@ impl Problems {
     }
 
     /// The same with other names of files.
-    pub(super) fn in_files(mut self, names: &std::collections::BTreeMap<String, String>) -> Self {
+    pub(super) fn in_files(
+        mut self,
+        names: &conformant_base::sorted::SortedMap<String, String>,
+    ) -> Self {
         for problem in &mut self.0 {
             if let Some(name) = names.get(&problem.file) {
                 problem.file.clone_from(name);

@@ -6,9 +6,9 @@
 
 use super::model::{Operation, Origin, Parameter, ParameterLocation, Rule, Service};
 use super::openapi::Advice;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
-use std::collections::BTreeMap;
 
 /// The id of the rule about the documented advice for a parameter.
 pub fn advice_rule_id(rule: &str) -> String {
@@ -58,7 +58,7 @@ impl Advice {
 /// The source of the rules about clients of a service.
 pub(super) struct Clients<'a> {
     /// The rules about the service itself.
-    pub(super) rules: &'a BTreeMap<String, Rule>,
+    pub(super) rules: &'a SortedMap<String, Rule>,
     pub(super) service: &'a Service,
     /// Documented statements about all bodies; `None` without a documented encoding.
     pub(super) bodies: Option<&'a (String, Source)>,
@@ -69,7 +69,7 @@ pub(super) struct Clients<'a> {
 
 impl Clients<'_> {
     /// Derives all rules, by id.
-    pub(super) fn derive(&self) -> BTreeMap<String, Rule> {
+    pub(super) fn derive(&self) -> SortedMap<String, Rule> {
         let operations = self.service.operations.values();
         let all = operations.flat_map(|operation| self.rules_of(operation));
         all.map(|rule| (rule.id.clone(), rule)).collect()

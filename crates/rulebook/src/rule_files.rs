@@ -12,9 +12,9 @@ use super::problems::suggest;
 use super::rules;
 use super::schemas::{self, At};
 use super::spelling::is_id;
+use conformant_base::sorted::SortedMap;
 use conformant_record::Level;
 use conformant_yaml::{Content, Member, Node};
-use std::collections::BTreeMap;
 
 /// The items of the only list in a file, each with its pointer. Other keys are problems.
 pub(super) fn list<'a>(
@@ -67,7 +67,7 @@ pub(super) fn read_rules(
     files: &Files,
     file: &File,
     registry: &dyn PredicateRegistry,
-    current: &BTreeMap<String, String>,
+    current: &SortedMap<String, String>,
 ) {
     let items: Vec<_> = list(draft, file, "rules").collect();
     for (at, node) in items {
@@ -101,7 +101,7 @@ fn check(
     file: &File,
     at: &str,
     node: &Node,
-    (registry, current): (&dyn PredicateRegistry, &BTreeMap<String, String>),
+    (registry, current): (&dyn PredicateRegistry, &SortedMap<String, String>),
 ) -> Option<Check> {
     let node = node.get("check")?;
     let [member] = node.members() else {
@@ -140,7 +140,7 @@ fn of_current_version(
     file: &File,
     at: &str,
     parameters: &Node,
-    current: &BTreeMap<String, String>,
+    current: &SortedMap<String, String>,
 ) -> Node {
     let mut parameters = parameters.clone();
     if let Content::Map(members) = &mut parameters.content
@@ -182,8 +182,8 @@ fn self_contained(
 pub(super) fn read_open_points(
     draft: &mut Draft,
     file: &File,
-    points: &mut BTreeMap<String, OpenPointEntry>,
-    services: &BTreeMap<String, Service>,
+    points: &mut SortedMap<String, OpenPointEntry>,
+    services: &SortedMap<String, Service>,
 ) {
     let items: Vec<_> = list(draft, file, "open-points").collect();
     for (at, node) in items {
@@ -237,8 +237,8 @@ pub(super) fn read_open_points(
 pub(super) fn check_rules(
     draft: &mut Draft,
     file: &File,
-    services: &BTreeMap<String, Service>,
-    kinds: &BTreeMap<String, Kind>,
+    services: &SortedMap<String, Service>,
+    kinds: &SortedMap<String, Kind>,
 ) {
     let items = items_of(&file.node, "rules");
     for (n, node) in items.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! `scenarios/<topic>.yaml`: scenarios that produce evidence. Only the file format.
 
 use super::step::Step;
+use conformant_base::sorted::SortedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// One file of scenarios.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 pub struct ScenarioFile {
     /// Named, parameterized groups of steps, usable by every scenario of the service.
     #[serde(default)]
-    pub groups: BTreeMap<String, Group>,
+    pub groups: SortedMap<String, Group>,
     /// The happy path of each operation, by operation id; the derived scenarios start from it.
     #[serde(default)]
-    pub operations: BTreeMap<String, HappyPath>,
+    pub operations: SortedMap<String, HappyPath>,
     /// The scenarios.
     #[serde(default)]
     pub scenarios: Vec<Scenario>,
@@ -53,7 +53,7 @@ pub struct HappyPath {
     pub more: Option<Vec<Step>>,
     /// Derived scenarios that must not be generated, by name, each with the reason.
     #[serde(default)]
-    pub except: BTreeMap<String, String>,
+    pub except: SortedMap<String, String>,
 }
 
 /// A scenario.
@@ -66,7 +66,7 @@ pub struct Scenario {
     pub says: String,
     /// Runs once for each combination; `${matrix.NAME}` reads the value.
     #[serde(default)]
-    pub matrix: BTreeMap<String, Vec<Value>>,
+    pub matrix: SortedMap<String, Vec<Value>>,
     /// The steps.
     pub steps: Vec<Step>,
 }

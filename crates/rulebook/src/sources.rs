@@ -3,13 +3,13 @@
 //! Files are not parsed here; trees of the embedded files are generated at build time.
 
 use super::problems::{Problem, Problems};
+use conformant_base::sorted::SortedMap;
 use conformant_specs::FILES;
 use conformant_yaml::BYTES_MAX;
 use conformant_yaml::Form;
 use conformant_yaml::Node;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The tree of an embedded file, by its path in the rulebook or in the project; `None` if the bytes differ, or if reading
@@ -23,7 +23,7 @@ pub(super) fn embedded_tree(path: &str, bytes: &[u8]) -> Option<Node> {
 }
 
 /// Bytes by path inside the folder, with `/` between names. Hidden files are omitted.
-pub(super) type Sources = BTreeMap<String, Cow<'static, [u8]>>;
+pub(super) type Sources = SortedMap<String, Cow<'static, [u8]>>;
 
 /// The files that the binary was built with.
 pub(super) fn embedded() -> Sources {

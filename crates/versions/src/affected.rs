@@ -5,11 +5,12 @@
 use super::coordinates::What;
 use super::ledger::{Change, Subject};
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::Step;
 use conformant_rulebook::{Origin, Rulebook, Service};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Maximum depth of groups.
@@ -193,7 +194,7 @@ pub fn reworded_scenarios<'a>(
         impl IntoIterator<Item = (&'a Service, &'a Scenario)>,
     ),
 ) -> Vec<String> {
-    let before: BTreeMap<&str, String> = old
+    let before: SortedMap<&str, String> = old
         .1
         .into_iter()
         .map(|(service, scenario)| {

@@ -3,9 +3,9 @@
 //! A declaration without a matching change also fails the gate, so that exceptions are removed with their reason.
 
 use super::Comparison;
+use conformant_base::sorted::SortedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// A file of declarations.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Declaration {
 impl Comparison {
     /// Marks declared changes, and lists declarations without a matching change.
     pub fn declare(&mut self, declarations: &[Declaration]) {
-        let mut reasons: BTreeMap<&str, &str> = declarations
+        let mut reasons: SortedMap<&str, &str> = declarations
             .iter()
             .map(|d| (d.id.as_str(), d.reason.as_str()))
             .collect();

@@ -6,13 +6,14 @@ use super::Comparison;
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use conformant_base::diff::diff_ops;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
 use conformant_rulebook::trace::{Class, Unit};
 use similar::DiffOp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Classification of each unit, by document and hash.
-pub type Classes = BTreeMap<(Document, String), Class>;
+pub type Classes = SortedMap<(Document, String), Class>;
 
 /// Compares two revisions; `classes` are those of `documents.lock`.
 pub fn documents(old: (&str, &[Unit]), new: (&str, &[Unit]), classes: &Classes) -> Comparison {

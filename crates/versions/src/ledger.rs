@@ -2,12 +2,12 @@
 
 use super::coordinates::{Action, Class, Coordinates, Direction, What};
 use super::witness::Witness;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
 use conformant_base::text;
 use conformant_rulebook::kebab;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Maximum length of a printed value, in bytes.
@@ -306,7 +306,7 @@ impl Ledger {
 
     /// The changes by id. A digest of the place distinguishes places with the same id.
     pub(super) fn finish(mut self) -> Vec<Change> {
-        let mut count: BTreeMap<String, usize> = BTreeMap::new();
+        let mut count: SortedMap<String, usize> = SortedMap::new();
         for change in &self.changes {
             *count.entry(change.id.clone()).or_default() += 1;
         }

@@ -53,11 +53,12 @@ pub use repeat::repeated;
 pub use runs::{RunDifference, runs};
 pub use witness::Witness;
 
+use conformant_base::sorted::SortedMap;
 use conformant_rulebook::{Compatibility, Rulebook};
 use ledger::Ledger;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Version of the format of `diff --report json=`.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -72,7 +73,7 @@ pub struct Comparison {
     /// Name of the newer version.
     pub new: String,
     /// Number of changes of each class; one that breaks both sides counts in both.
-    pub summary: BTreeMap<&'static str, usize>,
+    pub summary: SortedMap<&'static str, usize>,
     /// The changes by id.
     pub changes: Vec<Change>,
     /// Declarations without a matching change.
@@ -190,7 +191,7 @@ pub fn event_named(rulebook: &Rulebook, name: &str) -> Result<String, EventError
 impl Comparison {
     fn of(old: &str, new: &str, ledger: Ledger) -> Self {
         let changes = ledger.finish();
-        let mut summary: BTreeMap<&'static str, usize> =
+        let mut summary: SortedMap<&'static str, usize> =
             Class::ALL.iter().map(|class| (class.words(), 0)).collect();
         for class in changes.iter().flat_map(|change| &change.class) {
             *summary.entry(class.words()).or_default() += 1;

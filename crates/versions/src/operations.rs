@@ -3,16 +3,17 @@
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::schemas;
+use conformant_base::sorted::SortedMap;
 use conformant_record::Level;
 use conformant_rulebook::{Operation, Parameter, ParameterLocation, Rulebook};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Compares every operation of either rulebook, and the versions in their paths.
 pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     for name in union(&old.services, &new.services) {
         let of = |rulebook: &Rulebook| {
             let service = rulebook.services.get(&name);
-            service.map_or_else(BTreeMap::new, |service| service.operations.clone())
+            service.map_or_else(SortedMap::new, |service| service.operations.clone())
         };
         let (before, after) = (of(old), of(new));
         versions(ledger, &name, &before, &after);
@@ -40,7 +41,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
 }
 
 /// Names of either, sorted.
-pub(super) fn union<V>(a: &BTreeMap<String, V>, b: &BTreeMap<String, V>) -> BTreeSet<String> {
+pub(super) fn union<V>(a: &SortedMap<String, V>, b: &SortedMap<String, V>) -> BTreeSet<String> {
     a.keys().chain(b.keys()).cloned().collect()
 }
 
@@ -48,10 +49,10 @@ pub(super) fn union<V>(a: &BTreeMap<String, V>, b: &BTreeMap<String, V>) -> BTre
 fn versions(
     ledger: &mut Ledger,
     service: &str,
-    old: &BTreeMap<String, Operation>,
-    new: &BTreeMap<String, Operation>,
+    old: &SortedMap<String, Operation>,
+    new: &SortedMap<String, Operation>,
 ) {
-    let of = |operations: &BTreeMap<String, Operation>| -> BTreeSet<String> {
+    let of = |operations: &SortedMap<String, Operation>| -> BTreeSet<String> {
         operations
             .values()
             .filter_map(|o| version(&o.path))
@@ -165,7 +166,7 @@ impl Pair<'_> {
     }
 
     fn parameters(&mut self) {
-        type ByPlace<'a> = BTreeMap<(&'a str, ParameterLocation), &'a Parameter>;
+        type ByPlace<'a> = SortedMap<(&'a str, ParameterLocation), &'a Parameter>;
         fn by_place(operation: &Operation) -> ByPlace<'_> {
             let parameters = operation.parameters.iter();
             parameters

@@ -4,10 +4,10 @@
 //! is a draft.
 
 use super::keywords::bare;
+use conformant_base::sorted::SortedMap;
 use conformant_base::text;
 use conformant_rulebook::{Rulebook, event_version};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
@@ -17,7 +17,7 @@ const HEAD: &str = "\
 
 /// The released versions with their digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Released(BTreeMap<String, String>);
+pub struct Released(SortedMap<String, String>);
 
 /// An invalid line of the lock.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub struct ReleasedError {
 impl Released {
     /// Reads the lock.
     pub fn parse(lock: &str) -> Result<Self, ReleasedError> {
-        let mut versions = BTreeMap::new();
+        let mut versions = SortedMap::new();
         for (n, line) in lock.lines().enumerate() {
             if line.is_empty() || line.starts_with('#') {
                 continue;
@@ -122,7 +122,7 @@ fn digest(rulebook: &Rulebook, version: &str) -> Option<String> {
 
 /// Missing versions between the first and the last of an event.
 fn gaps(rulebook: &Rulebook) -> Vec<String> {
-    let mut by_event: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut by_event: SortedMap<&str, Vec<u64>> = SortedMap::new();
     for (event, version) in rulebook.kinds.keys().filter_map(|kind| event_version(kind)) {
         by_event.entry(event).or_default().push(version);
     }

@@ -3,12 +3,13 @@
 //! It traverses both automata in parallel. Patterns without an automaton (look-ahead, back reference) or with a large one
 //! are undecided.
 
+use conformant_base::sorted::SortedMap;
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Maximum size of an automaton.
 const AUTOMATON_BYTES_MAX: usize = 4 << 20;
@@ -117,7 +118,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(one: (&'a Dfa, &'a Texts), two: (&'a Dfa, &'a Texts)) -> Self {
-        let mut kinds: BTreeMap<(u8, u8, bool), u8> = BTreeMap::new();
+        let mut kinds: SortedMap<(u8, u8, bool), u8> = SortedMap::new();
         let readable = (b'a'..=b'z')
             .chain(b'0'..=b'9')
             .chain(b'A'..=b'Z')
@@ -142,7 +143,7 @@ impl<'a> Walk<'a> {
         let begin = start::Config::new().anchored(Anchored::Yes);
         let state = |dfa: &Dfa| dfa.start_state(&begin).ok();
         let spot: Spot = (state(self.one.0)?, state(self.two.0)?, 0);
-        let mut came: BTreeMap<Spot, Option<(Spot, u8)>> = BTreeMap::from([(spot, None)]);
+        let mut came: SortedMap<Spot, Option<(Spot, u8)>> = SortedMap::from([(spot, None)]);
         let mut waiting = VecDeque::from([spot]);
         while let Some(spot) = waiting.pop_front() {
             if self.is_apart(spot) {
@@ -184,7 +185,7 @@ fn continues(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-fn text_to(came: &BTreeMap<Spot, Option<(Spot, u8)>>, mut spot: Spot) -> Only {
+fn text_to(came: &SortedMap<Spot, Option<(Spot, u8)>>, mut spot: Spot) -> Only {
     let mut bytes = Vec::new();
     while let Some(Some((before, byte))) = came.get(&spot) {
         bytes.push(*byte);

@@ -8,18 +8,18 @@ use super::reader::Reader;
 use super::targets::ConfiguredText;
 use conformant_base::http::{Headers, Request};
 use conformant_base::redact::is_secret_header;
+use conformant_base::sorted::SortedMap;
 use conformant_engine::request::authorize;
 use conformant_engine::settings::{Settings, Target};
 use conformant_judge::Shell;
 use conformant_rulebook::scenario::Credentials;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Reader {
     /// Adds the second account of each service to its target.
     pub(super) fn accounts(
         &mut self,
-        entries: BTreeMap<String, AccountEntry>,
+        entries: SortedMap<String, AccountEntry>,
         settings: &mut Settings,
     ) {
         for (service, entry) in entries {

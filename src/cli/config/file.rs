@@ -2,12 +2,12 @@
 
 use super::reach::{CredentialsEntry, TlsEntry};
 use crate::cli::Failure;
+use conformant_base::sorted::SortedMap;
 use conformant_rulebook::service::{Configured, ServiceIndex, Setting, SettingType};
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 pub(super) struct ConfigFile {
     /// Services under test by name.
     #[serde(default)]
-    pub(super) targets: BTreeMap<String, TargetEntry>,
+    pub(super) targets: SortedMap<String, TargetEntry>,
     /// Credentials of a second account by service. With them a run checks that neither account sees or changes what the
     /// other one creates.
     #[serde(default)]
-    pub(super) accounts: BTreeMap<String, AccountEntry>,
+    pub(super) accounts: SortedMap<String, AccountEntry>,
     /// What people and devices do, by hook name.
     #[serde(default)]
-    pub(super) hooks: BTreeMap<String, HookEntry>,
+    pub(super) hooks: SortedMap<String, HookEntry>,
     /// The harness's own receiver of callbacks.
     #[serde(default)]
     pub(super) callbacks: CallbacksEntry,
@@ -75,7 +75,7 @@ pub(super) struct TargetEntry {
     pub(super) tls: Option<TlsEntry>,
     /// Further header fields of each request.
     #[serde(default)]
-    pub(super) headers: BTreeMap<String, String>,
+    pub(super) headers: SortedMap<String, String>,
     /// The encoding of bodies that may be a form or JSON: form (default) or json, for all operations or for each.
     pub(super) body: Option<BodyForms>,
 }
@@ -92,7 +92,7 @@ pub(super) struct AccountEntry {
     pub(super) bearer: Option<String>,
     /// Header fields, such as the one with the API key of the authentication service.
     #[serde(default)]
-    pub(super) headers: BTreeMap<String, String>,
+    pub(super) headers: SortedMap<String, String>,
 }
 
 /// The encodings of bodies.
@@ -105,7 +105,7 @@ pub(super) enum BodyForms {
     /// All bodies.
     All(BodyForm),
     /// The bodies of operations by id; others are forms.
-    Each(BTreeMap<String, BodyForm>),
+    Each(SortedMap<String, BodyForm>),
 }
 
 /// The encoding of a body.
@@ -133,7 +133,7 @@ pub(super) struct HookEntry {
     /// JSON Pointers of the parts of the result in the answer: `flow_sid: /data/sid`. By default the answer is the
     /// result.
     #[serde(default)]
-    pub(super) result: BTreeMap<String, String>,
+    pub(super) result: SortedMap<String, String>,
     /// Arguments of a call that changes nothing, for `doctor --probe`.
     pub(super) probe: Option<Map<String, Value>>,
 }
@@ -159,7 +159,7 @@ pub(super) struct HttpHookEntry {
     pub(super) url: String,
     /// Header fields.
     #[serde(default)]
-    pub(super) headers: BTreeMap<String, String>,
+    pub(super) headers: SortedMap<String, String>,
     /// Body; the arguments as JSON by default.
     pub(super) body: Option<String>,
 }
@@ -337,7 +337,7 @@ fn schema_of(key: &str, setting: &Setting, shared: &mut Map<String, Value>) -> V
 pub(super) fn parse(
     path: &Path,
     index: &ServiceIndex,
-) -> Result<(ConfigFile, BTreeMap<String, Configured>), Failure> {
+) -> Result<(ConfigFile, SortedMap<String, Configured>), Failure> {
     let shown = path.display().to_string();
     let bytes = crate::cli::read_file(path)?;
     if bytes.trim_ascii().is_empty() {

@@ -79,7 +79,7 @@ impl Reader {
         }
         Some(Hook {
             transport,
-            result: entry.result,
+            result: entry.result.into_iter().collect(),
         })
     }
 }

@@ -7,9 +7,9 @@ use super::error::ConfigError;
 use super::file::{self, ConfigFile};
 use super::place::{find, found};
 use crate::cli::{Failure, note, output};
+use conformant_base::sorted::SortedMap;
 use conformant_net::transport::{BaseUrl, Proxies};
 use conformant_rulebook::service::{Configured, ServiceIndex};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(super) fn open(
         path,
         proxies: Proxies::default(),
         curl: Vec::new(),
-        givers: BTreeMap::new(),
+        givers: SortedMap::new(),
         is_dry: false,
         is_of_stored_run: false,
     };
@@ -60,9 +60,9 @@ pub(super) struct Reader {
     /// Properties of the services.
     pub(super) index: Arc<ServiceIndex>,
     /// The settings of targets, by service.
-    pub(super) configured: BTreeMap<String, Configured>,
+    pub(super) configured: SortedMap<String, Configured>,
     /// The flag or variable that gives the address of a target, by service; otherwise the file does.
-    pub(super) givers: BTreeMap<String, String>,
+    pub(super) givers: SortedMap<String, String>,
     pub(super) problems: Vec<ConfigError>,
     pub(super) warnings: Vec<String>,
     pub(super) secrets: Vec<String>,

@@ -5,11 +5,11 @@ use super::error::ConfigError;
 use super::file::{BodyForm, BodyForms, TargetEntry};
 use super::reader::Reader;
 use conformant_base::redact::is_secret_header;
+use conformant_base::sorted::SortedMap;
 use conformant_engine::bearer::Bearer;
 use conformant_engine::settings::Target;
 use conformant_rulebook::service::{Setting, SettingType, SettingValue};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,7 +164,7 @@ impl Reader {
     pub(super) fn headers(
         &mut self,
         at: &str,
-        entries: &BTreeMap<String, String>,
+        entries: &SortedMap<String, String>,
     ) -> Vec<(String, ConfiguredText)> {
         let mut headers = Vec::new();
         for (field, text) in entries {
@@ -241,7 +241,7 @@ impl Reader {
                 (given, SettingType::Group) => {
                     let mut given = match given {
                         Some(SettingValue::Group(given)) => given,
-                        _ => BTreeMap::new(),
+                        _ => SortedMap::new(),
                     };
                     let mut group = Map::new();
                     for (member, setting) in &setting.members {

@@ -11,4 +11,5 @@ mod parallel;
 mod picture;
 mod redact;
 mod size;
+mod sorted;
 mod text;

@@ -5,13 +5,13 @@ use super::{
     boundary, credentials, foreign_ids, lists, other_account, parameters, partial_updates, races,
     refusals, repeated_reads, restored, second_entry, special_characters, two_tenants,
 };
+use conformant_base::sorted::SortedMap;
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
 use conformant_rulebook::{
     Kind, Operation, Parameter, ParameterLocation, Rulebook, Service, interpolations, kebab,
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// All derived scenarios of a service, in the order of its operations.
 pub(crate) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Scenario> {
@@ -127,7 +127,7 @@ impl<'a> Cases<'a> {
         self.scenarios.push(Scenario {
             id: format!("{}/{case}", self.own_rule()),
             says: self.says(what),
-            matrix: BTreeMap::new(),
+            matrix: SortedMap::new(),
             steps,
         });
     }
@@ -449,7 +449,7 @@ mod tests {
                     continue;
                 };
                 let whole = HappyPath {
-                    except: BTreeMap::new(),
+                    except: SortedMap::new(),
                     ..happy.clone()
                 };
                 let derived = of_operation(rulebook, service, operation, &whole);

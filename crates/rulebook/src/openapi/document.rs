@@ -6,16 +6,16 @@ use crate::draft::{Draft, File, Files, items_of};
 use crate::model::{Kind, Operation};
 use crate::schemas::{self, At};
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Source;
 use conformant_yaml::Node;
-use std::collections::BTreeMap;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// The content of an `openapi.yaml`.
 #[derive(Default)]
 pub(crate) struct Described {
-    pub(crate) operations: BTreeMap<String, Operation>,
+    pub(crate) operations: SortedMap<String, Operation>,
     pub(crate) kinds: Vec<Kind>,
     /// Statements about the bodies of requests: in our own words, and where.
     pub(crate) bodies: Option<(String, Source)>,

@@ -4,10 +4,10 @@
 
 use crate::draft::RuleExtension;
 use crate::rules::Comparison;
+use conformant_base::sorted::SortedMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +17,7 @@ pub(super) struct Document {
     #[serde(default)]
     servers: Vec<Server>,
     #[serde(default)]
-    security: Vec<BTreeMap<String, Vec<String>>>,
+    security: Vec<SortedMap<String, Vec<String>>>,
     paths: IgnoredAny,
     #[serde(default)]
     components: Components,
@@ -67,7 +67,7 @@ struct Server {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Components {
     #[serde(default)]
-    security_schemes: BTreeMap<String, SecurityScheme>,
+    security_schemes: SortedMap<String, SecurityScheme>,
     schemas: Option<IgnoredAny>,
     parameters: Option<IgnoredAny>,
 }
@@ -109,8 +109,8 @@ pub(super) struct OperationObject {
     description: Option<String>,
     parameters: Option<IgnoredAny>,
     request_body: Option<RequestBody>,
-    responses: BTreeMap<String, Response>,
-    security: Option<Vec<BTreeMap<String, Vec<String>>>>,
+    responses: SortedMap<String, Response>,
+    security: Option<Vec<SortedMap<String, Vec<String>>>>,
     tags: Option<Vec<String>>,
     deprecated: Option<bool>,
     #[serde(rename = "x-source")]
@@ -128,7 +128,7 @@ pub(super) struct OperationObject {
 struct RequestBody {
     required: Option<bool>,
     description: Option<String>,
-    content: BTreeMap<String, MediaType>,
+    content: SortedMap<String, MediaType>,
 }
 
 #[derive(Deserialize)]
@@ -136,7 +136,7 @@ struct RequestBody {
 struct Response {
     description: String,
     #[serde(default)]
-    content: BTreeMap<String, MediaType>,
+    content: SortedMap<String, MediaType>,
     headers: Option<IgnoredAny>,
 }
 
@@ -172,7 +172,7 @@ pub(super) struct ParameterObject {
     #[serde(rename = "x-echo-or")]
     echo_or: Option<Vec<Value>>,
     #[serde(rename = "x-beside")]
-    beside: Option<BTreeMap<String, Vec<Value>>>,
+    beside: Option<SortedMap<String, Vec<Value>>>,
     #[serde(rename = "x-path-from")]
     path_from: Option<String>,
 }

@@ -9,9 +9,9 @@ use crate::schemas::{self, At};
 use crate::spelling::kebab;
 use crate::x_like;
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Node;
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 impl Reader<'_> {
@@ -245,7 +245,7 @@ impl Reader<'_> {
             echo: self.echo(draft, node, at),
             beside: match node.get("x-beside") {
                 Some(written) => draft.deserialize(self.file, written)?,
-                None => BTreeMap::new(),
+                None => SortedMap::new(),
             },
             rule,
             description,

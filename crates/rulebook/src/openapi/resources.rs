@@ -1,11 +1,11 @@
 //! Resource types of operations, resolved once all of a service's operations and resource types are known.
 
 use crate::model::{Action, Kind, Operation, Service};
-use std::collections::BTreeMap;
+use conformant_base::sorted::SortedMap;
 
 /// Assigns the resource type of each operation: the one that it returns or lists. An operation with an
 /// empty response gets the type that another one returns at the same address.
-pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
+pub(crate) fn find_resources(service: &mut Service, kinds: &SortedMap<String, Kind>) {
     let shown = |operation: &Operation| -> Option<String> {
         let kind = kinds.get(operation.response.as_ref()?)?;
         let kind = match &kind.page_of {
@@ -17,7 +17,7 @@ pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kin
             .is_some()
             .then(|| kind.name.clone())
     };
-    let by_path: BTreeMap<String, String> = service
+    let by_path: SortedMap<String, String> = service
         .operations
         .values()
         .filter(|operation| operation.does == Action::Shows)

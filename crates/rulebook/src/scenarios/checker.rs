@@ -12,8 +12,9 @@ use crate::scenario::{Group, HappyPath, Scenario};
 use crate::spelling::interpolations;
 use crate::step::Step;
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::{Content, Node, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Names that every text may interpolate.
 pub(super) const ALWAYS: [&str; 4] = ["target", "unique", "now", "index"];
@@ -24,7 +25,7 @@ pub(super) struct Scope {
     pub(super) names: BTreeSet<String>,
     pub(super) used: BTreeSet<String>,
     /// Captures of this list, with their places.
-    pub(super) captures: BTreeMap<String, Span>,
+    pub(super) captures: SortedMap<String, Span>,
     pub(super) listening: BTreeSet<String>,
 }
 
@@ -48,8 +49,8 @@ impl Scope {
 pub(super) struct Checker<'a> {
     pub(super) file: &'a File,
     pub(super) service: &'a Service,
-    pub(super) services: &'a BTreeMap<String, Service>,
-    pub(super) kinds: &'a BTreeMap<String, Kind>,
+    pub(super) services: &'a SortedMap<String, Service>,
+    pub(super) kinds: &'a SortedMap<String, Kind>,
     pub(super) path_kinds: &'a PathKinds,
 }
 

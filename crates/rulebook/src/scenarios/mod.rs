@@ -12,9 +12,10 @@ use super::rule_files::{check_id, only};
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
 use checker::Checker;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::{Member, Span};
 use paths::PathKinds;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Reads the rules that scenario files define.
 pub(super) fn read_rules(draft: &mut Draft, files: &[&File], registry: &dyn PredicateRegistry) {
@@ -24,7 +25,7 @@ pub(super) fn read_rules(draft: &mut Draft, files: &[&File], registry: &dyn Pred
 }
 
 /// Reads all scenario files.
-pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<String, Service>) {
+pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut SortedMap<String, Service>) {
     for file in files {
         only(draft, file, &["groups", "operations", "scenarios"]);
         read_groups(draft, file, services);
@@ -36,8 +37,8 @@ pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<S
 /// Fills omitted path parameters; all files must have been read.
 pub(super) fn fill_paths(
     index: &ServiceIndex,
-    services: &mut BTreeMap<String, Service>,
-    kinds: &BTreeMap<String, Kind>,
+    services: &mut SortedMap<String, Service>,
+    kinds: &SortedMap<String, Kind>,
 ) {
     let path_kinds = PathKinds::from_services(services, kinds);
     paths::fill(services, kinds, index, &path_kinds);
@@ -47,8 +48,8 @@ pub(super) fn fill_paths(
 pub(super) fn check_names(
     draft: &mut Draft,
     files: &[&File],
-    services: &BTreeMap<String, Service>,
-    kinds: &BTreeMap<String, Kind>,
+    services: &SortedMap<String, Service>,
+    kinds: &SortedMap<String, Kind>,
 ) {
     let path_kinds = PathKinds::from_services(services, kinds);
     for file in files {
@@ -72,7 +73,7 @@ fn section<'a>(file: &'a File, key: &str) -> &'a [Member] {
     members_of(&file.node, key)
 }
 
-fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
+fn read_groups(draft: &mut Draft, file: &File, services: &mut SortedMap<String, Service>) {
     for member in section(file, "groups") {
         let Some(group) = draft.deserialize::<Group>(file, &member.value) else {
             continue;
@@ -91,7 +92,7 @@ fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, S
     }
 }
 
-fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
+fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut SortedMap<String, Service>) {
     for member in section(file, "operations") {
         let Some(happy) = draft.deserialize::<HappyPath>(file, &member.value) else {
             continue;
@@ -113,7 +114,7 @@ fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<Stri
     }
 }
 
-fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
+fn read_scenarios(draft: &mut Draft, file: &File, services: &mut SortedMap<String, Service>) {
     let items = items_of(&file.node, "scenarios");
     for (n, node) in items.iter().enumerate() {
         let at = format!("/scenarios/{n}");
@@ -137,7 +138,7 @@ fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String
 }
 
 /// Checks of the whole rulebook: operations without a happy path, rules without a scenario.
-pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<String, Service>) {
+pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &SortedMap<String, Service>) {
     for service in services.values() {
         let Some(file) = files.get(&format!("{}/openapi.yaml", service.name)) else {
             continue;
@@ -196,7 +197,7 @@ fn operation_span(file: &File, id: &str) -> Option<Span> {
 }
 
 /// Every rule that a step names.
-fn named_rules(services: &BTreeMap<String, Service>) -> BTreeSet<String> {
+fn named_rules(services: &SortedMap<String, Service>) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for service in services.values() {
         let steps = service

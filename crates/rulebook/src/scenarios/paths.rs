@@ -26,8 +26,9 @@ use crate::scenario::{Group, HappyPath};
 use crate::service::ServiceIndex;
 use crate::spelling::interpolations;
 use crate::step::{Call, Demand, Hook, Step, Use, Verb};
+use conformant_base::sorted::SortedMap;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A resource type and the path value of one resource of it: `chat/channel` and `${channel.sid}`.
 type Level = (String, Value);
@@ -78,19 +79,19 @@ impl UsedResources {
 
 /// The resource types that path parameters name. By service and operation: parameter and type, outermost first.
 #[derive(Debug, Default)]
-pub(super) struct PathKinds(BTreeMap<(String, String), Vec<(String, String)>>);
+pub(super) struct PathKinds(SortedMap<(String, String), Vec<(String, String)>>);
 
 impl PathKinds {
     /// The types follow from the resource of the operation and its parents ([`types_by_position`]). If the path has more
     /// parameters than that, a parameter has the type that the other operations of the service give its name, as far as
     /// they agree.
     pub(super) fn from_services(
-        services: &BTreeMap<String, Service>,
-        kinds: &BTreeMap<String, Kind>,
+        services: &SortedMap<String, Service>,
+        kinds: &SortedMap<String, Kind>,
     ) -> Self {
-        let mut all = BTreeMap::new();
+        let mut all = SortedMap::new();
         for service in services.values() {
-            let mut kinds_by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+            let mut kinds_by_name: SortedMap<&str, BTreeSet<&str>> = SortedMap::new();
             for operation in service.operations.values() {
                 for (name, kind) in types_by_position(operation, kinds).unwrap_or_default() {
                     kinds_by_name.entry(name).or_default().insert(kind);
@@ -133,7 +134,7 @@ impl PathKinds {
 /// resource itself if the path ends with its name. `None` if the path has more parameters than types are known.
 fn types_by_position<'a>(
     operation: &'a Operation,
-    kinds: &'a BTreeMap<String, Kind>,
+    kinds: &'a SortedMap<String, Kind>,
 ) -> Option<Vec<(&'a str, &'a str)>> {
     let annotations = annotations_of(operation, kinds)?;
     let names: Vec<&str> = operation.path_names().map(|p| p.name.as_str()).collect();
@@ -154,20 +155,20 @@ fn types_by_position<'a>(
 /// The annotations of an operation's resource.
 fn annotations_of<'a>(
     operation: &Operation,
-    kinds: &'a BTreeMap<String, Kind>,
+    kinds: &'a SortedMap<String, Kind>,
 ) -> Option<&'a Annotations> {
     Some(&kinds.get(operation.resource.as_ref()?)?.annotations)
 }
 
 /// Fills the calls of all groups, happy paths and scenarios.
 pub(super) fn fill(
-    services: &mut BTreeMap<String, Service>,
-    kinds: &BTreeMap<String, Kind>,
+    services: &mut SortedMap<String, Service>,
+    kinds: &SortedMap<String, Kind>,
     index: &ServiceIndex,
     path_kinds: &PathKinds,
 ) {
-    let mut groups = BTreeMap::new();
-    let mut operations = BTreeMap::new();
+    let mut groups = SortedMap::new();
+    let mut operations = SortedMap::new();
     for (name, service) in services.iter_mut() {
         for (group, steps) in std::mem::take(&mut service.groups) {
             groups.insert((name.clone(), group), steps);
@@ -180,7 +181,7 @@ pub(super) fn fill(
         index,
         path_kinds,
         groups,
-        used_by_group: BTreeMap::new(),
+        used_by_group: SortedMap::new(),
         in_progress: BTreeSet::new(),
     };
     let names: Vec<(String, String)> = filler.groups.keys().cloned().collect();
@@ -208,13 +209,13 @@ pub(super) fn fill(
 }
 
 struct Filler<'a> {
-    operations: &'a BTreeMap<String, BTreeMap<String, Operation>>,
-    kinds: &'a BTreeMap<String, Kind>,
+    operations: &'a SortedMap<String, SortedMap<String, Operation>>,
+    kinds: &'a SortedMap<String, Kind>,
     index: &'a ServiceIndex,
     path_kinds: &'a PathKinds,
-    groups: BTreeMap<(String, String), Group>,
+    groups: SortedMap<(String, String), Group>,
     /// The resources that each filled group uses, with the names that its steps give them.
-    used_by_group: BTreeMap<(String, String), UsedResources>,
+    used_by_group: SortedMap<(String, String), UsedResources>,
     /// Groups that are being filled. A group that uses itself is not filled again; another check reports it.
     in_progress: BTreeSet<(String, String)>,
 }

@@ -5,8 +5,8 @@ use crate::draft::{Draft, File, Files};
 use crate::hooks::{self, Hook};
 use crate::model::{Kind, Service};
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use serde_json::Map;
-use std::collections::BTreeMap;
 
 /// Names that no service may have: they have another meaning in flags and texts.
 const RESERVED: [&str; 3] = ["all", "people", "reference"];
@@ -359,7 +359,7 @@ pub(crate) fn check_names(
     files: &Files,
     is_checked: impl Fn(&str) -> bool,
     index: &ServiceIndex,
-    (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
+    (services, kinds): (&SortedMap<String, Service>, &SortedMap<String, Kind>),
 ) {
     for (name, service) in index.iter() {
         let path = format!("{name}/{FILE_NAME}");
@@ -370,7 +370,7 @@ pub(crate) fn check_names(
         let operation = |draft: &mut Draft, at: &str, id: &str| {
             let found = operations.and_then(|operations| operations.get(id));
             if found.is_none() {
-                let known = operations.into_iter().flat_map(BTreeMap::keys);
+                let known = operations.into_iter().flat_map(SortedMap::keys);
                 let span = file.node.place(at);
                 draft.unknown(file, span, "operation", id, known.map(String::as_str));
             }

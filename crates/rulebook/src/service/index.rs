@@ -10,15 +10,15 @@ use crate::hooks::{self, Hook};
 use crate::model::Action;
 use crate::problems::{Problem, Problems};
 use crate::sources;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 /// All services of a rulebook.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceIndex {
-    pub(super) files: BTreeMap<String, Arc<ServiceFile>>,
+    pub(super) files: SortedMap<String, Arc<ServiceFile>>,
     /// Names in the order in which services are listed.
     order: Vec<String>,
 }
@@ -102,7 +102,7 @@ impl ServiceIndex {
     }
 
     /// All documents, by id.
-    pub fn documents(&self) -> BTreeMap<Document, &str> {
+    pub fn documents(&self) -> SortedMap<Document, &str> {
         let files = self.files.values();
         files
             .map(|file| (file.document.id, file.document.title.as_str()))

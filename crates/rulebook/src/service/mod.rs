@@ -9,12 +9,12 @@ mod index;
 mod settings;
 
 use super::hooks::{Effect, Hook};
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -51,16 +51,16 @@ pub struct ServiceFile {
     pub formats: Vec<Format>,
     /// Keys of `targets.SERVICE` in `conformant.yaml`, and of `${target.SERVICE.KEY}` in scenarios.
     #[serde(default, deserialize_with = "in_order")]
-    #[schemars(with = "BTreeMap<String, Setting>")]
+    #[schemars(with = "SortedMap<String, Setting>")]
     pub settings: Vec<(String, Setting)>,
     /// Actions of people and devices.
     #[serde(default, deserialize_with = "in_order")]
-    #[schemars(with = "BTreeMap<String, HookEntry>")]
+    #[schemars(with = "SortedMap<String, HookEntry>")]
     #[serde(rename = "hooks")]
     hook_entries: Vec<(String, HookEntry)>,
     /// What generated values of fields with these names are.
     #[serde(default)]
-    pub words: BTreeMap<String, GeneratedValue>,
+    pub words: SortedMap<String, GeneratedValue>,
     /// Tokens that an application signs and the service reads.
     pub signed_token: Option<SignedToken>,
     /// The hooks, made from `hook_entries`.
@@ -96,7 +96,7 @@ pub struct Probe {
     pub call: String,
     /// Its parameters.
     #[serde(default)]
-    pub with: BTreeMap<String, String>,
+    pub with: SortedMap<String, String>,
 }
 
 /// How a request carries credentials.
@@ -169,10 +169,10 @@ pub struct Setting {
     pub default: Option<String>,
     /// For a choice: values that requests replace by another of `values`, such as `both: json`.
     #[serde(default)]
-    pub stands_for: BTreeMap<String, String>,
+    pub stands_for: SortedMap<String, String>,
     /// The members of a `group`.
     #[serde(default, deserialize_with = "in_order")]
-    #[schemars(with = "BTreeMap<String, Setting>")]
+    #[schemars(with = "SortedMap<String, Setting>")]
     pub members: Vec<(String, Setting)>,
     /// True: only as `${NAME}`, a variable of the environment.
     #[serde(default)]
@@ -316,7 +316,7 @@ struct HookEntry {
     effects: Vec<Effect>,
     /// Allowed values, by argument.
     #[serde(default)]
-    values: BTreeMap<String, Vec<Value>>,
+    values: SortedMap<String, Vec<Value>>,
     /// The arguments of a call that changes nothing, for `conformant doctor --probe`.
     probe: Option<Map<String, Value>>,
 }

@@ -4,12 +4,12 @@
 use super::{ServiceIndex, Setting, SettingType};
 use crate::draft::{Draft, File};
 use crate::problems::suggest;
+use conformant_base::sorted::SortedMap;
 use conformant_yaml::{Content, Member, Node};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// The settings of one target as they are configured, by key.
-pub type Configured = BTreeMap<String, SettingValue>;
+pub type Configured = SortedMap<String, SettingValue>;
 
 /// A configured setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum SettingValue {
     /// One text or several, of a setting with `many`.
     Many(Vec<String>),
     /// The members of a group.
-    Group(BTreeMap<String, String>),
+    Group(SortedMap<String, String>),
 }
 
 /// One text or several.
@@ -40,8 +40,8 @@ pub(crate) fn take_settings(
     rest: &mut Node,
     index: &ServiceIndex,
     target_keys: &[&str],
-) -> BTreeMap<String, Configured> {
-    let mut all = BTreeMap::new();
+) -> SortedMap<String, Configured> {
+    let mut all = SortedMap::new();
     let known = index.settings();
     for target in members_mut(rest, "targets") {
         let service = index.get(&target.key);
@@ -139,7 +139,7 @@ fn configured_value(
                 draft.refuse(problem);
                 return None;
             }
-            let mut group = BTreeMap::new();
+            let mut group = SortedMap::new();
             for inner in node.members() {
                 let mut members = setting.members.iter();
                 if let Some((name, member)) = members.find(|(name, _)| *name == *inner.key) {

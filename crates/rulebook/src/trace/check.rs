@@ -6,8 +6,9 @@ use super::problem::TraceProblem;
 use super::propose::sources;
 use super::unit::UnitPlace;
 use crate::Rulebook;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::{Document, Source};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Checks the documents in a folder against rulebook and lock.
@@ -43,7 +44,7 @@ fn check_units(
     entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let by_place: BTreeMap<UnitPlace, (&str, &Class)> = entries
+    let by_place: SortedMap<UnitPlace, (&str, &Class)> = entries
         .iter()
         .map(|(place, hash, class)| (*place, (hash.as_str(), class)))
         .collect();
@@ -97,7 +98,7 @@ fn check_sentences(
     entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let mut first: BTreeMap<(Document, u32, &str), UnitPlace> = BTreeMap::new();
+    let mut first: SortedMap<(Document, u32, &str), UnitPlace> = SortedMap::new();
     for (place, _, class) in entries {
         for id in cited(class) {
             let source = source_of(rulebook, id);
@@ -134,7 +135,7 @@ fn check_sources(
     entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let mut citing: BTreeMap<&str, BTreeSet<(Document, u32)>> = BTreeMap::new();
+    let mut citing: SortedMap<&str, BTreeSet<(Document, u32)>> = SortedMap::new();
     for (place, _, class) in entries {
         for id in cited(class) {
             citing

@@ -4,9 +4,9 @@ use super::problem::TraceProblem;
 use super::unit::{Unit, is_row, is_separator, units};
 use crate::service::ServiceIndex;
 use conformant_base::json;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
 use conformant_yaml::Node;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Larger documents are rejected.
@@ -17,9 +17,9 @@ const BYTES_MAX: u64 = 8 * 1024 * 1024;
 pub(super) struct Documents {
     pub(super) units: Vec<Unit>,
     /// By document, the heading of each line.
-    pub(super) headings: BTreeMap<Document, Vec<String>>,
+    pub(super) headings: SortedMap<Document, Vec<String>>,
     /// OpenAPI documents, whose sources are pointers.
-    pub(super) described: BTreeMap<Document, Described>,
+    pub(super) described: SortedMap<Document, Described>,
 }
 
 /// An OpenAPI document.
@@ -31,7 +31,7 @@ pub(super) struct Described {
 
 impl Described {
     /// The document of one of these titles.
-    fn read(text: String, titles: &BTreeMap<Document, String>) -> Option<(Document, Self)> {
+    fn read(text: String, titles: &SortedMap<Document, String>) -> Option<(Document, Self)> {
         let root = conformant_yaml::read_large(&text).ok()?;
         root.get("openapi")?;
         let title = root.get("info")?.get("title")?.text()?.lines().next()?;
@@ -72,7 +72,7 @@ pub(super) fn read(
     index: &ServiceIndex,
     problems: &mut Vec<TraceProblem>,
 ) -> Documents {
-    let titles: BTreeMap<Document, String> = index
+    let titles: SortedMap<Document, String> = index
         .documents()
         .into_iter()
         .map(|(document, title)| (document, format!("# {title}")))
@@ -123,7 +123,7 @@ pub(super) fn read(
     documents
 }
 
-fn recognize(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document> {
+fn recognize(text: &str, titles: &SortedMap<Document, String>) -> Option<Document> {
     let first = text.lines().next()?.trim();
     let known = titles.iter().find(|(_, title)| first == *title)?;
     Some(*known.0)

@@ -2,8 +2,8 @@
 
 use super::problem::{LockFault, TraceProblem};
 use super::unit::{HASH_DIGITS, Unit, UnitPlace};
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Document;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// The classification of a unit.
@@ -45,7 +45,7 @@ impl fmt::Display for Class {
 }
 
 /// The classification of each unit, by document and hash; units with equal text agree.
-pub fn classes(lock: &str) -> Result<BTreeMap<(Document, String), Class>, Vec<TraceProblem>> {
+pub fn classes(lock: &str) -> Result<SortedMap<(Document, String), Class>, Vec<TraceProblem>> {
     let mut problems = Vec::new();
     let entries = parse_lock(lock, &mut problems);
     if problems.is_empty() {

@@ -5,8 +5,9 @@ use super::lock::{Class, cited, format_line, parse_lock};
 use super::problem::TraceProblem;
 use super::unit::{Unit, UnitPlace};
 use crate::Rulebook;
+use conformant_base::sorted::SortedMap;
 use conformant_base::source::Source;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Generates a new lock: rules and open points by their sources, definitions and narrative as in
@@ -34,7 +35,7 @@ pub fn propose(
 fn propose_class(
     unit: &Unit,
     old: &[(UnitPlace, String, Class)],
-    sources: &BTreeMap<&str, (&Source, bool)>,
+    sources: &SortedMap<&str, (&Source, bool)>,
     rulebook: &Rulebook,
 ) -> Class {
     let same = |entry: &&(UnitPlace, String, Class)| {
@@ -81,7 +82,7 @@ fn propose_class(
 }
 
 /// Sources of rules and open points, by id.
-pub(super) fn sources(rulebook: &Rulebook) -> BTreeMap<&str, (&Source, bool)> {
+pub(super) fn sources(rulebook: &Rulebook) -> SortedMap<&str, (&Source, bool)> {
     let open = rulebook.open_points.iter();
     let open = open.map(|(id, point)| (id.as_str(), (&point.source, true)));
     let rules = rulebook.rules.iter();

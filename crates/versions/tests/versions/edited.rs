@@ -373,7 +373,8 @@ fn turn(book: &mut Rulebook) {
         .get_mut("flow/executions/ended")
         .expect("it is a scenario");
     ended.0.steps.pop();
-    flow.scenarios.pop_first();
+    let first = flow.scenarios.keys().next().unwrap().clone();
+    flow.scenarios.remove(&first);
 
     let types = &mut book.event_types;
     types.remove("com.svc.comms-api.message.failed");
@@ -405,17 +406,13 @@ fn turn(book: &mut Rulebook) {
     // One rule is removed, and one cites lines that were unspecified before.
     book.rules.remove("flow/execution/same-everywhere");
     let mut points = std::mem::take(&mut book.open_points);
-    let (_, gone) = points.pop_first().expect("it has open points");
+    let first = points.keys().next().expect("it has open points").clone();
+    let gone = points.remove(&first).expect("an open point");
     let mut answer = book.rules["flow/execution/only-ends"].clone();
     (answer.id, answer.source) = ("flow/made-up/answer".into(), gone.source);
     book.rules.insert(answer);
-    points
-        .first_entry()
-        .expect("it has open points")
-        .get_mut()
-        .point
-        .says
-        .push('!');
+    let second = points.values_mut().next().expect("it has open points");
+    second.point.says.push('!');
     book.open_points = points;
 }
 
