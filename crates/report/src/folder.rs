@@ -291,7 +291,9 @@ mod tests {
     fn a_folder_is_bounded() {
         let mut record = sample();
         record.defects.clear();
-        record.findings = (0..3_000)
+        // More than the folder shows, and few enough that an index of all of them would be small, too.
+        let defects = DEFECTS_MAX + 50;
+        record.findings = (0..defects)
             .map(|n| {
                 let mut finding = record.findings[0].clone();
                 finding.rule = format!("flow/x/{n}");
@@ -301,13 +303,16 @@ mod tests {
             })
             .collect();
         let files = files(&record, Settings::default());
-        assert!(files.len() <= DEFECTS_MAX + 1, "{}", files.len());
-        for (name, content) in files {
+        assert_eq!(files.len(), DEFECTS_MAX + 1);
+        for (name, content) in &files {
             assert!(
                 content.len() < FILE_BYTES_MAX + 5_000,
                 "{name}: {}",
                 content.len()
             );
         }
+        let (_, index) = files.last().expect("the index comes last");
+        assert_eq!(index.matches("| [defect-").count(), DEFECTS_MAX);
+        assert_contains(index, &["\n50 more defects in run.json\n"]);
     }
 }
