@@ -77,15 +77,42 @@ enum Trial {
 impl Selftest<'_> {
     /// Runs all trials; `progress` receives the finished and the total number.
     pub fn run(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Matrix {
+        self.tried(&plan::all(self.rulebook), progress).0
+    }
+
+    /// The selected trials, and pairs as [`Self::pairs`] of that number and seed draws them of all, after one run of all
+    /// scenarios on the clean reference.
+    pub fn run_with_pairs(
+        &self,
+        (count, seed): (usize, u64),
+        recorded: &Recorded,
+    ) -> (Matrix, Pairs) {
         let planned = plan::all(self.rulebook);
+        let (matrix, clean) = self.tried(&planned, &|_, _| {});
+        let of_all = Selftest {
+            targets: self.targets.clone(),
+            filters: Vec::new(),
+            seed,
+            ..*self
+        };
+        let pairs = of_all.pairs_after(count, recorded, (&planned, &clean), &|_| ());
+        (matrix, pairs)
+    }
+
+    /// The matrix, and the scenarios on the clean reference.
+    fn tried(
+        &self,
+        planned: &[Planned<'_>],
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> (Matrix, Vec<Clean>) {
         let switches: BTreeSet<Switch> = Switch::all()
             .filter(|switch| self.is_wanted(&name(*switch)))
             .collect();
         let is_whole = self.filters.is_empty();
         // Faults and variations are tried together, scenario by scenario.
         let tell = |done: usize| progress(switches.len() * done / planned.len(), switches.len());
-        let scenes = self.scenes(&planned, &switches, is_whole, &tell);
-        let clean = &scenes.clean;
+        let scenes = self.scenes(planned, &switches, is_whole, &tell);
+        let clean = scenes.clean;
         let mut matrix = Matrix {
             unclean: scenes.unclean,
             proof: scenes.proof,
@@ -100,9 +127,9 @@ impl Selftest<'_> {
         }
         let named = scenes.rows.into_iter();
         matrix.rows = named.map(|(switch, row)| (name(switch), row)).collect();
-        let trials = self.trials(clean);
+        let trials = self.trials(&clean);
         let all = switches.len() + trials.len();
-        let try_out = |trial: usize| self.try_out(&trials[trial], &planned, clean);
+        let try_out = |trial: usize| self.try_out(&trials[trial], planned, &clean);
         let rows = self.parallel_map(trials.len(), try_out, &|tried| {
             progress(switches.len() + tried, all);
         });
@@ -111,7 +138,7 @@ impl Selftest<'_> {
         if is_whole {
             matrix.find_dead(self.rulebook);
         }
-        matrix
+        (matrix, clean)
     }
 
     /// Runs all scenarios on the clean reference.

@@ -168,6 +168,17 @@ impl Selftest<'_> {
     pub fn pairs(&self, count: usize, recorded: &Recorded, tell: &(dyn Fn(usize) + Sync)) -> Pairs {
         let planned = plan::all(self.rulebook);
         let clean = self.clean(&planned);
+        self.pairs_after(count, recorded, (&planned, &clean), tell)
+    }
+
+    /// The same after a run of the scenarios on the clean reference.
+    pub(super) fn pairs_after(
+        &self,
+        count: usize,
+        recorded: &Recorded,
+        (planned, clean): (&[Planned<'_>], &[Clean]),
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Pairs {
         let variants: Vec<Variant> = Variant::ALL
             .iter()
             .filter(|v| !recorded.known_gaps.names_variant(v.id()))
@@ -178,14 +189,14 @@ impl Selftest<'_> {
             .filter(|f| !recorded.known_gaps.names_fault(f.id()))
             .copied()
             .collect();
-        let soft: Vec<Rewrite> = self.trials(&clean).into_iter().filter_map(soft).collect();
+        let soft: Vec<Rewrite> = self.trials(clean).into_iter().filter_map(soft).collect();
         let try_out = |turn: usize| {
             let mut drawn = Generator::for_turn(self.seed, turn);
             if turn.is_multiple_of(2) {
-                Tried::Variants(self.accusations(&variants, &planned, &clean, &mut drawn))
+                Tried::Variants(self.accusations(&variants, planned, clean, &mut drawn))
             } else {
                 let fault = *drawn.of(&faults);
-                Tried::Defects(self.two_defects(fault, &soft, (&planned, &clean), &mut drawn))
+                Tried::Defects(self.two_defects(fault, &soft, (planned, clean), &mut drawn))
             }
         };
         let mut pairs = Pairs::default();
