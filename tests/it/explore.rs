@@ -83,7 +83,7 @@ fn a_finding_is_a_scenario_of_six_steps_that_fails_on_the_fault_and_passes_witho
         ("flow/page-skips", "holds-each-execution"),
         ("flow/meta-page-size-wrong", "flow/list-meta/page-size"),
     ];
-    for (fault, rule) in one_in(2, rows) {
+    for (fault, rule) in one_in(4, rows) {
         let service = fault.split('/').next().expect("it has a service");
         let faults = BTreeSet::from([Fault::from_id(fault).expect("it is there")]);
         // Most are found by far fewer sequences than the most that are allowed.
@@ -284,7 +284,7 @@ fn findings_during_a_clock_change_are_left_out() {
     let control = format!("{}/_control", served.url);
     let explore = || {
         folder.output(&format!(
-            "explore --target {target} --hooks {control} --budget 12 --seed 5 --jobs 1"
+            "explore --target {target} --hooks {control} --budget 4 --seed 5 --jobs 1"
         ))
     };
     let (code, out, err) = explore();
