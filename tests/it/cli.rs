@@ -75,7 +75,7 @@ fn sessions_go_as_written() {
     let is_changed = |file: &PathBuf| changed.iter().any(|name| file.ends_with(name));
     let mut sample = match blessing {
         true => all.clone(),
-        false => one_in(2, all.clone()),
+        false => one_in(3, all.clone()),
     };
     sample.extend(all.into_iter().filter(is_changed));
     sample.sort();

@@ -56,7 +56,7 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
             "consumed-in-one-channel",
         ),
     ];
-    for (fault, topic, scenario) in one_in(3, rows) {
+    for (fault, topic, scenario) in one_in(6, rows) {
         let scenario = if is_campaign() { "*" } else { scenario };
         let folder = Folder::new();
         let broken = found(&folder, fault, &format!("{topic}/{scenario}"));
@@ -182,7 +182,7 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
     );
     let defects: Vec<&str> = console.lines().filter(|line| is_numbered(line)).collect();
     assert!(defects.len() >= 5, "{console}");
-    for line in one_in(3, defects) {
+    for line in one_in(6, defects) {
         let (number, title) = line["FAIL ".len()..].split_once(". ").expect("a number");
         let (script, _) = folder.run(0, &format!("reproduce run.json {number} {options}"));
         let (_, seen) = title.split_once(": ").expect("operation and observation");
@@ -268,7 +268,7 @@ fn no_script_of_a_red_run_blames_a_correct_target() {
     ];
     let clean_folder = Folder::new();
     let clean = Served::start(&clean_folder, &[]);
-    for (faults, filters) in one_in(3, rows) {
+    for (faults, filters) in one_in(6, rows) {
         let folder = Folder::new();
         let of_server: Vec<&str> = faults.iter().flat_map(|f| ["--fault", f]).collect();
         let broken = Served::start(&folder, &of_server);
@@ -398,7 +398,7 @@ fn a_script_runs_the_scenario_where_exchanges_do_not_decide() {
             "flow/delete-flow/credentials-near",
         ),
     ];
-    for (fault, filter) in one_in(3, rows) {
+    for (fault, filter) in one_in(5, rows) {
         let folder = Folder::new();
         let broken = found(&folder, fault, filter);
         let (script, _) = folder.run(0, "reproduce run.json 1");
@@ -413,10 +413,11 @@ fn a_script_runs_the_scenario_where_exchanges_do_not_decide() {
 /// What is compared with the last response is left out, or changes when the list is read a second time.
 #[test]
 fn a_script_runs_the_whole_scenario_before_it_ends_with_0() {
-    for (fault, filter) in [
+    let rows = vec![
         ("flow/delete-by-name", "flow/delete-flow/others-stay"),
         ("chat/page-stops-early", "chat/bindings/both-filters"),
-    ] {
+    ];
+    for (fault, filter) in one_in(2, rows) {
         let folder = Folder::new();
         let broken = found(&folder, fault, filter);
         let (script, _) = folder.run(0, "reproduce run.json 1");
@@ -588,10 +589,9 @@ fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
         console.starts_with(&format!("target: {}\n", served.url)),
         "{console}"
     );
-    let printed = printed_commands(&console);
-    let elsewhere = Folder::new();
-    for command in printed {
+    let again = &|command: &str| {
         assert!(!command.contains("reference-api-secret"), "{command}");
+        let elsewhere = Folder::new();
         elsewhere.run(1, &format!("{command} --report json=again.json"));
         let (all, again) = (
             found_in(&folder, "run.json"),
@@ -600,7 +600,13 @@ fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
         let scenario = format!("\"{}\"", filter_of(command));
         let expected = all.into_iter().filter(|key| key[1] == scenario).collect();
         assert_eq!(again, expected, "{command}");
-    }
+    };
+    // They wait for callbacks, all at the same time.
+    std::thread::scope(|scope| {
+        for command in printed_commands(&console) {
+            scope.spawn(move || again(command));
+        }
+    });
 }
 
 /// The commands by which the console reproduces findings.
@@ -706,7 +712,7 @@ fn a_defect_that_requests_cannot_express_is_a_script_that_runs_its_scenario() {
             "flow/date-filters/on-later-pages",
         ),
     ];
-    for (fault, filter) in one_in(2, rows) {
+    for (fault, filter) in one_in(3, rows) {
         let folder = Folder::new();
         folder.write("conformant.yaml", "limits: { callback: 1s }\n");
         let broken = found(&folder, fault, filter);

@@ -19,14 +19,13 @@ fn selection() -> Selection {
     if cfg!(debug_assertions) {
         selection.services = vec!["flow".to_owned()];
         if !is_campaign() {
-            selection.filters = [
+            let filters = vec![
                 "flow/read-flows/*page",
                 "flow/read-flows/page-urls",
                 "flow/executions/walk",
                 "flow/steps/s*",
-            ]
-            .map(str::to_owned)
-            .into();
+            ];
+            selection.filters = one_in(2, filters).into_iter().map(str::to_owned).collect();
         }
     }
     selection

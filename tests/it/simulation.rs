@@ -284,7 +284,7 @@ fn each_schedule(try_one: impl Fn(u64) -> Result<(), String>) {
     }
     let seeds = match setting("SIMULATE") {
         Some(count) => (0..count).collect(),
-        None => one_in(2, (0..SCHEDULES).collect()),
+        None => one_in(4, (0..SCHEDULES).collect()),
     };
     for seed in seeds {
         try_one(seed).unwrap_or_else(|why| panic!("SIMULATE_SEED={seed}: {why}"));
