@@ -295,10 +295,6 @@ fn run_command(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     if arguments[0] == "run" && !has("--filter") && !has("--since") && !is_of_others {
         all.extend(["--filter", "flow/read-flows/happy"]);
     }
-    // Without a hook that moves the clock, scenarios wait, and these waits overlap.
-    if arguments[0] == "run" && is_of_others && !has("--jobs") {
-        all.extend(["--jobs", "32"]);
-    }
     let output = conformant(folder, &all)
         .env("FLOW_KEY", "reference-api-key")
         .env("FLOW_SECRET", "reference-api-secret")
