@@ -20,12 +20,11 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const LIST: &str = "tests/words.txt";
 const LEFT: &str = "tests/words-left.txt";
 /// Folders and files whose text is data, generated, or no text of the project.
-const EXCLUDED: [&str; 12] = [
+const EXCLUDED: [&str; 11] = [
     ".git",
     "target",
     "fixtures",
     "reports",
-    "proptest-regressions",
     "tests/corpus",
     "docs/book",
     "docs/examples/rust/target",
