@@ -141,9 +141,16 @@ fn real(count: usize) -> f64 {
 /// The rules of one run, and the weights of classes.
 struct Run<'a> {
     rules: BTreeMap<&'a str, &'a RuleResult>,
-    known: &'a KnownDefects,
+    faults: Vec<Fault<'a>>,
     /// Only classes of services that were judged.
     weights: BTreeMap<&'a str, f64>,
+}
+
+/// A fault of the reference.
+struct Fault<'a> {
+    classes: BTreeSet<&'a str>,
+    /// The rules that catch it, each with whether a violation fails a run that is not strict.
+    rules: Vec<(&'a str, bool)>,
 }
 
 impl<'a> Run<'a> {
@@ -158,15 +165,24 @@ impl<'a> Run<'a> {
             .filter(|rule| !is_elsewhere(rule))
             .map(|rule| service_of(&rule.id))
             .collect();
-        let mut weights = BTreeMap::new();
-        let third_party = known
+        let fails = |id: &str| rules.get(id).is_none_or(|rule| rule.level == Level::Must);
+        let fault = |fault: &'a FaultPattern| Fault {
+            classes: fault.rules.iter().map(|rule| class_of(rule)).collect(),
+            rules: (fault.rules.iter())
+                .map(|id| (id.as_str(), fails(id)))
+                .collect(),
+        };
+        let faults: Vec<Fault<'_>> = known.faults.iter().map(fault).collect();
+        let third_party: Vec<BTreeSet<&str>> = known
             .third_party
             .iter()
-            .map(|of| of.iter().map(String::as_str).collect());
-        let named = known.faults.iter().map(classes_of);
-        let sources: [Vec<BTreeSet<&str>>; 2] = [third_party.collect(), named.collect()];
-        for source in &sources {
-            let is_judged = |class: &&&str| services.contains(service_of(class));
+            .map(|of| of.iter().map(String::as_str).collect())
+            .collect();
+        let named = faults.iter().map(|fault| &fault.classes).collect();
+        let mut weights = BTreeMap::new();
+        for source in [third_party.iter().collect(), named] {
+            let source: Vec<&BTreeSet<&str>> = source;
+            let is_judged = |class: &&&'a str| services.contains(service_of(class));
             let all: usize = source
                 .iter()
                 .filter(|of| of.iter().any(|c| is_judged(&c)))
@@ -179,7 +195,7 @@ impl<'a> Run<'a> {
         }
         Self {
             rules,
-            known,
+            faults,
             weights,
         }
     }
@@ -187,7 +203,11 @@ impl<'a> Run<'a> {
     /// The share of faults that the judged rules report, weighted by class, of those that all rules report; `extra`
     /// is a need that counts as met.
     fn coverage(&self, is_strict: bool, extra: Option<&str>) -> f64 {
-        let reported = self.reported(is_strict, |rule| self.is_judged(rule, extra));
+        let judged: BTreeSet<&str> = (self.rules.values())
+            .filter(|rule| is_judged(rule, extra))
+            .map(|rule| rule.id.as_str())
+            .collect();
+        let reported = self.reported(is_strict, |rule| judged.contains(rule));
         let by_all = self.reported(is_strict, |_| true);
         if by_all > 0.0 { reported / by_all } else { 0.0 }
     }
@@ -195,13 +215,12 @@ impl<'a> Run<'a> {
     /// The share of faults that the rules for which `is_judged` holds report, weighted by class.
     fn reported(&self, is_strict: bool, is_judged: impl Fn(&str) -> bool) -> f64 {
         let mut shares: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        for fault in &self.known.faults {
-            let classes = classes_of(fault);
-            let share = self.share(fault, is_strict, &is_judged);
-            for class in &classes {
+        for fault in &self.faults {
+            let share = fault.share(is_strict, &is_judged);
+            for class in &fault.classes {
                 let (covered, all) = shares.entry(class).or_default();
-                *covered += share / real(classes.len());
-                *all += 1.0 / real(classes.len());
+                *covered += share / real(fault.classes.len());
+                *all += 1.0 / real(fault.classes.len());
             }
         }
         let mut covered = 0.0;
@@ -214,44 +233,6 @@ impl<'a> Run<'a> {
         covered
     }
 
-    /// The share of the rules that catch a fault and were judged. Warnings count in strict runs only.
-    fn share(
-        &self,
-        fault: &FaultPattern,
-        is_strict: bool,
-        is_judged: impl Fn(&str) -> bool,
-    ) -> f64 {
-        let level = |rule: &&String| {
-            let rule = self.rules.get(rule.as_str());
-            rule.map_or(Level::Must, |rule| rule.level)
-        };
-        let musts: Vec<&String> = fault
-            .rules
-            .iter()
-            .filter(|r| level(r) == Level::Must)
-            .collect();
-        let rules = match musts.is_empty() && is_strict {
-            true => fault.rules.iter().collect(),
-            false => musts,
-        };
-        let judged = rules.iter().filter(|rule| is_judged(rule)).count();
-        if rules.is_empty() {
-            0.0
-        } else {
-            real(judged) / real(rules.len())
-        }
-    }
-
-    fn is_judged(&self, rule: &str, extra: Option<&str>) -> bool {
-        self.rules.get(rule).is_some_and(|rule| {
-            let met = |need: &String| extra == Some(need.as_str());
-            let would_be = !rule.needs.is_empty() && rule.needs.iter().all(met);
-            // A vacuous rule was evaluated, and is not judged.
-            let is_judged = rule.judged > 0 && !rule.verdict.is_undecided();
-            is_judged || rule.findings > 0 || would_be
-        })
-    }
-
     /// What rules that were not judged need: hooks, keys, callbacks.
     fn needs(&self) -> BTreeSet<&'a str> {
         let needs = self.rules.values().flat_map(|rule| &rule.needs);
@@ -262,8 +243,30 @@ impl<'a> Run<'a> {
     }
 }
 
-fn classes_of(fault: &FaultPattern) -> BTreeSet<&str> {
-    fault.rules.iter().map(|rule| class_of(rule)).collect()
+impl Fault<'_> {
+    /// The share of the rules that catch the fault and were judged. Warnings count in strict runs only.
+    fn share(&self, is_strict: bool, is_judged: impl Fn(&str) -> bool) -> f64 {
+        let has_must = self.rules.iter().any(|(_, fails)| *fails);
+        let counts = |fails: bool| fails || is_strict && !has_must;
+        let rules = self.rules.iter().filter(|(_, fails)| counts(*fails));
+        let (all, judged) = rules.fold((0, 0), |(all, judged), (rule, _)| {
+            (all + 1, judged + usize::from(is_judged(rule)))
+        });
+        if all == 0 {
+            0.0
+        } else {
+            real(judged) / real(all)
+        }
+    }
+}
+
+/// Whether a rule was judged, or would be if `extra` were met.
+fn is_judged(rule: &RuleResult, extra: Option<&str>) -> bool {
+    let met = |need: &String| extra == Some(need.as_str());
+    let would_be = !rule.needs.is_empty() && rule.needs.iter().all(met);
+    // A vacuous rule was evaluated, and is not judged.
+    let is_judged = rule.judged > 0 && !rule.verdict.is_undecided();
+    is_judged || rule.findings > 0 || would_be
 }
 
 /// `SERVICE/TOPIC` of a rule.
