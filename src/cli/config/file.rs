@@ -4,10 +4,11 @@ use super::reach::{CredentialsEntry, TlsEntry};
 use crate::cli::Failure;
 use conformant_base::sorted::SortedMap;
 use conformant_rulebook::service::{Configured, ServiceIndex, Setting, SettingType};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -126,7 +127,6 @@ pub(super) enum BodyForm {
 )]
 pub(super) struct HookEntry {
     /// A command with its arguments.
-    #[schemars(with = "Option<Vec<String>>")]
     pub(super) command: Option<CommandLine>,
     /// An HTTP request.
     pub(super) http: Option<HttpHookEntry>,
@@ -147,6 +147,20 @@ pub(super) struct HookEntry {
 pub(super) enum CommandLine {
     /// The program and its arguments.
     Words(Vec<String>),
+}
+
+impl JsonSchema for CommandLine {
+    fn schema_name() -> Cow<'static, str> {
+        Vec::<String>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Vec::<String>::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
 }
 
 /// A hook that is an HTTP request.
@@ -232,8 +246,7 @@ pub(super) struct LimitsEntry {
 }
 
 /// A number with a unit, or an address with a port. A bare number is read too, so that the error names what is missing.
-#[derive(Clone, Debug, JsonSchema)]
-#[schemars(transparent)]
+#[derive(Clone, Debug)]
 pub(super) struct Quantity(String);
 
 impl Deref for Quantity {
@@ -267,6 +280,20 @@ impl<'de> Deserialize<'de> for Quantity {
             }
         }
         deserializer.deserialize_any(Read)
+    }
+}
+
+impl JsonSchema for Quantity {
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
     }
 }
 
