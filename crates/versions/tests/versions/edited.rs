@@ -373,7 +373,12 @@ fn turn(book: &mut Rulebook) {
         .get_mut("flow/executions/ended")
         .expect("it is a scenario");
     ended.0.steps.pop();
-    let first = flow.scenarios.keys().next().unwrap().clone();
+    let first = flow
+        .scenarios
+        .keys()
+        .next()
+        .expect("it has scenarios")
+        .clone();
     flow.scenarios.remove(&first);
 
     let types = &mut book.event_types;

@@ -41,7 +41,7 @@ components:
 "##;
 
 fn read(text: &str) -> Surface {
-    conformant_openapi::surface("api.yaml", text).unwrap()
+    conformant_openapi::surface("api.yaml", text).expect("a document")
 }
 
 fn changes(edits: &[(&str, &str)]) -> Vec<(String, Vec<Class>, usize)> {
